@@ -4,20 +4,20 @@
 
 use crate::contacts::{self, ContactTables};
 use crate::description::{Description, JointKind, MotorKind, RigidBody};
-use crate::geometry::{Matrix3, Point, Quaternion, offset_inertia};
+use crate::geometry::{Matrix3, Point3, Quaternion, offset_inertia};
 
 /// What a body is, in numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyRow {
     /// Where the center of mass is, from the body's origin, in its own axes.
-    pub center: Point,
+    pub center: Point3,
     pub mass: f64,
     pub inertia: Matrix3,
     pub inverse_inertia: Matrix3,
-    pub position: Point,
+    pub position: Point3,
     pub rotation: Quaternion,
-    pub velocity: Point,
-    pub spin: Point,
+    pub velocity: Point3,
+    pub spin: Point3,
     pub linear_drag: [f64; 3],
     pub quadratic_drag: [f64; 3],
     pub angular_drag: f64,
@@ -49,7 +49,7 @@ impl DriveRow {
 
 /// How the rotation between two bodies is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lock {
+pub(crate) enum TurnLock {
     /// One axis is free.
     One,
     /// Two axes are free.
@@ -68,11 +68,11 @@ pub(crate) struct JointRow {
     pub parent: Option<usize>,
     pub child: usize,
     pub slide: bool,
-    pub lock: Lock,
+    pub lock: TurnLock,
     /// The anchor as either body sees it.
-    pub anchors: [Point; 2],
+    pub anchors: [Point3; 2],
     /// The joint's axes as either body sees them.
-    pub axes: [[Point; 3]; 2],
+    pub axes: [[Point3; 3]; 2],
     pub compliance: f64,
     pub damping: f64,
     /// 1, or -1 if the third axis counts the other way round.
@@ -86,7 +86,7 @@ pub(crate) struct JointRow {
 pub(crate) struct SpringRow {
     pub parent: Option<usize>,
     pub child: usize,
-    pub anchors: [Point; 2],
+    pub anchors: [Point3; 2],
     pub stiffness: f64,
     pub damping: f64,
     pub length: f64,
@@ -133,10 +133,10 @@ impl Assembly {
 
 fn body_row(description: &Description, body: &RigidBody) -> BodyRow {
     let dimensions = description.dimensions;
-    let parts: Vec<(f64, Point)> =
+    let parts: Vec<(f64, Point3)> =
         body.solids.iter().map(|solid| (solid.mass(dimensions), solid.place().0)).collect();
     let mass: f64 = parts.iter().map(|(mass, _)| mass).sum();
-    let moment = parts.iter().fold(Point::default(), |sum, (mass, at)| sum.plus(at.times(*mass)));
+    let moment = parts.iter().fold(Point3::default(), |sum, (mass, at)| sum.plus(at.times(*mass)));
     let center = moment.times(1.0 / mass);
     let mut inertia = Matrix3::default();
     for (solid, (mass, at)) in body.solids.iter().zip(&parts) {
@@ -145,10 +145,10 @@ fn body_row(description: &Description, body: &RigidBody) -> BodyRow {
     }
     let rotation = Quaternion::of(&body.rotation);
     let spin = match body.spin[..] {
-        [turn] => Point([0.0, 0.0, turn]),
-        _ => Point(description.vector(&body.spin)),
+        [turn] => Point3([0.0, 0.0, turn]),
+        _ => Point3(description.vector(&body.spin)),
     };
-    let origin = Point(description.vector(&body.position));
+    let origin = Point3(description.vector(&body.position));
     let drag = body.drag.clone().unwrap_or_default();
     BodyRow {
         center,
@@ -157,7 +157,7 @@ fn body_row(description: &Description, body: &RigidBody) -> BodyRow {
         inverse_inertia: Matrix3::default(),
         position: origin.plus(rotation.turn(center)),
         rotation,
-        velocity: Point(description.vector(&body.velocity)),
+        velocity: Point3(description.vector(&body.velocity)),
         spin,
         linear_drag: description.vector(&drag.linear),
         quadratic_drag: description.vector(&drag.quadratic),
@@ -172,14 +172,14 @@ fn inverse(inertia: Matrix3, dimensions: usize) -> Matrix3 {
 }
 
 /// A place in the world as a body sees it, or as it is for the world.
-pub(crate) fn seen(bodies: &[BodyRow], body: Option<usize>, at: Point) -> Point {
+pub(crate) fn seen(bodies: &[BodyRow], body: Option<usize>, at: Point3) -> Point3 {
     match body {
         Some(body) => bodies[body].rotation.inverse().turn(at.minus(bodies[body].position)),
         None => at,
     }
 }
 
-fn direction(bodies: &[BodyRow], body: Option<usize>, axis: Point) -> Point {
+fn direction(bodies: &[BodyRow], body: Option<usize>, axis: Point3) -> Point3 {
     body.map_or(axis, |body| bodies[body].rotation.inverse().turn(axis))
 }
 
@@ -187,10 +187,10 @@ fn spring_row(description: &Description, bodies: &[BodyRow], n: usize) -> Spring
     let joint = &description.joints[n];
     let parent = joint.parent.as_ref().and_then(|name| description.body(name));
     let child = description.body(&joint.child).expect("checked");
-    let end = Point(description.vector(&joint.anchor));
+    let end = Point3(description.vector(&joint.anchor));
     let start = match joint.parent_anchor[..] {
         [] => parent.map_or(end, |parent| bodies[parent].position),
-        ref list => Point(description.vector(list)),
+        ref list => Point3(description.vector(list)),
     };
     SpringRow {
         parent,
@@ -206,10 +206,11 @@ fn joint_row(description: &Description, bodies: &mut [BodyRow], n: usize) -> Joi
     let joint = &description.joints[n];
     let parent = joint.parent.as_ref().and_then(|name| description.body(name));
     let child = description.body(&joint.child).expect("checked");
-    let anchor = Point(description.vector(&joint.anchor));
-    let mut given: Vec<Point> = joint.axes.iter().map(|axis| Point(description.vector(&axis.axis))).collect();
+    let anchor = Point3(description.vector(&joint.anchor));
+    let mut given: Vec<Point3> =
+        joint.axes.iter().map(|axis| Point3(description.vector(&axis.axis))).collect();
     if joint.kind == JointKind::Hinge && description.dimensions == 2 {
-        given = vec![Point([0.0, 0.0, 1.0])];
+        given = vec![Point3([0.0, 0.0, 1.0])];
     }
     let (basis, third) = basis(&given);
     let mut drives: [DriveRow; 4] = std::array::from_fn(|_| DriveRow::default());
@@ -237,10 +238,10 @@ fn joint_row(description: &Description, bodies: &mut [BodyRow], n: usize) -> Joi
         }
     }
     let lock = match (joint.kind, given.len()) {
-        (JointKind::Hinge, 1) => Lock::One,
-        (JointKind::Hinge, 2) => Lock::Two,
-        (JointKind::Hinge, _) | (JointKind::Ball, _) => Lock::All,
-        _ => Lock::None,
+        (JointKind::Hinge, 1) => TurnLock::One,
+        (JointKind::Hinge, 2) => TurnLock::Two,
+        (JointKind::Hinge, _) | (JointKind::Ball, _) => TurnLock::All,
+        _ => TurnLock::None,
     };
     let sides = [parent, Some(child)];
     JointRow {
@@ -260,8 +261,8 @@ fn joint_row(description: &Description, bodies: &mut [BodyRow], n: usize) -> Joi
 
 /// Three perpendicular axes that begin with the given ones, right-handed, and whether the third is the given one (1) or
 /// its opposite (-1).
-fn basis(given: &[Point]) -> ([Point; 3], f64) {
-    let first = given.first().map_or(Point([1.0, 0.0, 0.0]), |axis| axis.unit());
+fn basis(given: &[Point3]) -> ([Point3; 3], f64) {
+    let first = given.first().map_or(Point3([1.0, 0.0, 0.0]), |axis| axis.unit());
     let second = given.get(1).map_or(first.across(), |axis| axis.minus(first.times(first.dot(*axis))).unit());
     let third = first.cross(second);
     let sign = given.get(2).map_or(1.0, |axis| axis.dot(third).signum());
@@ -300,9 +301,6 @@ fn add_motors(
     Ok(())
 }
 
-/// A joint more is a share of the mass less, by this much: joints seldom all pull the same way.
-const SHARE: f64 = 0.6;
-
 /// Every constraint gets its share of a body's mass, so that solving them side by side converges.
 fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactTables) {
     let mut count = vec![0.0f64; bodies.len()];
@@ -314,7 +312,37 @@ fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactT
     }
     let partners = contacts.partners(bodies.len());
     for ((body, joints), partners) in bodies.iter_mut().zip(count).zip(partners) {
-        let shares = if joints > 0.0 { SHARE * (joints - 1.0 + partners) } else { partners - 1.0 };
-        body.split = 1.0 + f64::max(shares, 0.0);
+        body.split = f64::max(joints + partners, 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What MuJoCo computes from the model that the humanoid is after.
+    #[test]
+    fn the_humanoid_weighs_what_its_model_weighs() {
+        let description = crate::table::described("humanoid").expect("a row");
+        let bodies = Assembly::new(&description).expect("it is made").bodies;
+        let total: f64 = bodies.iter().map(|body| body.mass).sum();
+        assert!((total - 40.844_021).abs() < 1e-4, "{total}");
+        let rows = [
+            ("torso", 5.8538),
+            ("head", 3.0536),
+            ("pelvis", 6.6162),
+            ("thigh_left", 4.7518),
+            ("hand_left", 0.2681),
+        ];
+        for (name, mass) in rows {
+            let body = &bodies[description.body(name).expect("a body")];
+            assert!((body.mass - mass).abs() < 1e-4, "{name}: {}", body.mass);
+        }
+        // Without armature: the head is welded, the torso is free.
+        let head = bodies[description.body("head").expect("a body")].inertia.0;
+        assert!((head[0][0] - 0.00989).abs() < 1e-5, "{head:?}");
+        let torso = bodies[description.body("torso").expect("a body")].inertia;
+        let trace: f64 = (0..3).map(|n| torso.0[n][n]).sum();
+        assert!((trace - (0.05127 + 0.03197 + 0.03115)).abs() < 2e-5, "{trace}");
     }
 }

@@ -5,14 +5,14 @@
 use farad_tensor::{Device, Tensor};
 
 use crate::quantity::{Quantity, ZERO};
-use crate::rows::{Arrangement, Moving, RowIndex, Side};
+use crate::rows::{Arrangement, ConstraintSide, Moving, RowIndex};
 use crate::state::WorldState;
-use crate::vector::{Rotation, Symmetric, Turned, Vector};
+use crate::vector::{BodyAxes, Rotation, Symmetric, Vector3};
 
 /// One body, or all of them side by side.
 #[derive(Clone)]
 pub(crate) struct BodySlot {
-    pub at: Vector,
+    pub at: Vector3,
     pub turn: Rotation,
     pub moving: Moving,
 }
@@ -20,8 +20,8 @@ pub(crate) struct BodySlot {
 /// Where bodies are, with what follows from how they are turned.
 #[derive(Clone)]
 pub(crate) struct Posed {
-    pub at: Vector,
-    pub axes: Turned,
+    pub at: Vector3,
+    pub axes: BodyAxes,
     /// The inverse inertia in world axes.
     pub inertia: Symmetric,
 }
@@ -35,10 +35,10 @@ impl Posed {
 
     fn of(parts: &[Quantity]) -> Posed {
         let part = |n: usize| parts[n].clone();
-        let vector = |n: usize| Vector::new(part(n), part(n + 1), part(n + 2));
+        let vector = |n: usize| Vector3::new(part(n), part(n + 1), part(n + 2));
         Posed {
             at: vector(0),
-            axes: Turned([vector(3), vector(6), vector(9)]),
+            axes: BodyAxes([vector(3), vector(6), vector(9)]),
             inertia: Symmetric {
                 xx: part(12),
                 yy: part(13),
@@ -60,10 +60,10 @@ impl PosedBodies {
     }
 
     /// What the rows see of their bodies; of the world, if they have none.
-    pub fn side(&self, index: Option<&RowIndex>, mass: &Quantity, split: &Quantity) -> Side {
-        let Some(index) = index else { return Side::world() };
+    pub fn side(&self, index: Option<&RowIndex>, mass: &Quantity, split: &Quantity) -> ConstraintSide {
+        let Some(index) = index else { return ConstraintSide::world() };
         let Posed { at, axes, inertia } = Posed::of(&index.take(&self.0));
-        Side { at, axes, inertia, mass: mass.clone(), split: split.clone() }
+        ConstraintSide { at, axes, inertia, mass: mass.clone(), split: split.clone() }
     }
 }
 
@@ -86,7 +86,7 @@ impl Velocities {
     }
 
     /// Adds a push and a torque of every row to its body.
-    pub fn add(&mut self, index: Option<&RowIndex>, push: &Vector, torque: &Vector) {
+    pub fn add(&mut self, index: Option<&RowIndex>, push: &Vector3, torque: &Vector3) {
         let Some(index) = index else { return };
         let given: Vec<Quantity> = [push, torque].into_iter().flat_map(|v| v.parts()).cloned().collect();
         index.give(&given, &mut self.0);
@@ -108,15 +108,15 @@ pub(crate) fn unpack(state: &WorldState, arrangement: Arrangement) -> Vec<BodySl
     let slot = |(first, count): (usize, usize)| {
         let own = |t: &Tensor| if count == bodies { t.clone() } else { t.narrow(1, first, count) };
         let part = |t: &Tensor, n: usize| Quantity::from(own(t).narrow(2, n, 1));
-        let vector = |t: &Tensor| Vector::new(part(t, 0), part(t, 1), if plane { ZERO } else { part(t, 2) });
+        let vector = |t: &Tensor| Vector3::new(part(t, 0), part(t, 1), if plane { ZERO } else { part(t, 2) });
         let (turn, spin) = match plane {
             true => (
-                Vector::new(ZERO, ZERO, part(&state.rotation, 1)),
-                Vector::new(ZERO, ZERO, part(&state.spin, 0)),
+                Vector3::new(ZERO, ZERO, part(&state.rotation, 1)),
+                Vector3::new(ZERO, ZERO, part(&state.spin, 0)),
             ),
             false => {
                 let [x, y, z] = [1, 2, 3].map(|n| part(&state.rotation, n));
-                (Vector::new(x, y, z), vector(&state.spin))
+                (Vector3::new(x, y, z), vector(&state.spin))
             }
         };
         BodySlot {
@@ -158,11 +158,11 @@ pub(crate) fn pack(
 }
 
 /// The components in which bodies move.
-pub(crate) fn along(v: &Vector, plane: bool) -> Vec<Quantity> {
+pub(crate) fn along(v: &Vector3, plane: bool) -> Vec<Quantity> {
     v.parts()[..if plane { 2 } else { 3 }].iter().map(|&part| part.clone()).collect()
 }
 
 /// The components about which bodies turn.
-pub(crate) fn about(v: &Vector, plane: bool) -> Vec<Quantity> {
+pub(crate) fn about(v: &Vector3, plane: bool) -> Vec<Quantity> {
     v.parts()[if plane { 2 } else { 0 }..].iter().map(|&part| part.clone()).collect()
 }

@@ -7,13 +7,13 @@
 
 use farad_tensor::Device;
 
-use crate::assembly::{BodyRow, JointRow, Lock};
+use crate::assembly::{BodyRow, JointRow, TurnLock};
 use crate::bodies::{PosedBodies, Velocities};
 use crate::drives::{DriveColumns, Freedom, drive};
-use crate::geometry::Point;
+use crate::geometry::Point3;
 use crate::quantity::{ONE, Quantity, ZERO, arctangent};
-use crate::rows::{Arrangement, Moving, RowIndex, Side};
-use crate::vector::{Symmetric, Turned, Vector};
+use crate::rows::{Arrangement, ConstraintSide, Moving, RowIndex};
+use crate::vector::{BodyAxes, Symmetric, Vector3};
 use farad_tensor::Tensor;
 
 /// How often turns and anchor of a joint are solved in turn within a pass.
@@ -27,8 +27,8 @@ pub(crate) struct JointGroup {
     child: RowIndex,
     masses: [Quantity; 2],
     splits: [Quantity; 2],
-    anchors: [Vector; 2],
-    axes: [[Vector; 3]; 2],
+    anchors: [Vector3; 2],
+    axes: [[Vector3; 3]; 2],
     /// Whether one axis is free, two, none.
     locks: [Quantity; 3],
     compliance: Quantity,
@@ -38,10 +38,10 @@ pub(crate) struct JointGroup {
 }
 
 /// Points of rows as columns.
-pub(crate) fn columns(points: &[Point], device: &Device) -> Vector {
+pub(crate) fn columns(points: &[Point3], device: &Device) -> Vector3 {
     let [x, y, z] = [0, 1, 2]
         .map(|n| Quantity::column(&points.iter().map(|p| rounded(p.0[n])).collect::<Vec<_>>(), device));
-    Vector::new(x, y, z)
+    Vector3::new(x, y, z)
 }
 
 /// What is zero but for rounding is zero.
@@ -89,16 +89,16 @@ impl JointGroup {
         let column = |value: &dyn Fn(&JointRow) -> f64| {
             Quantity::column(&rows.iter().map(value).collect::<Vec<_>>(), device)
         };
-        let is = |lock: Lock| column(&|row: &JointRow| f64::from(u8::from(row.lock == lock)));
+        let is = |lock: TurnLock| column(&|row: &JointRow| f64::from(u8::from(row.lock == lock)));
         let points =
-            |of: &dyn Fn(&JointRow) -> Point| columns(&rows.iter().map(of).collect::<Vec<_>>(), device);
+            |of: &dyn Fn(&JointRow) -> Point3| columns(&rows.iter().map(of).collect::<Vec<_>>(), device);
         JointGroup {
             members: rows.iter().map(|row| row.number).collect(),
             masses: both(|body| 1.0 / body.mass),
             splits: both(|body| body.split),
             anchors: [0, 1].map(|side| points(&|row| row.anchors[side])),
             axes: [0, 1].map(|side| [0, 1, 2].map(|n| points(&|row| row.axes[side][n]))),
-            locks: [Lock::One, Lock::Two, Lock::None].map(is),
+            locks: [TurnLock::One, TurnLock::Two, TurnLock::None].map(is),
             compliance: column(&|row| row.compliance),
             damping: column(&|row| row.damping),
             slide: rows[0].slide,
@@ -110,7 +110,7 @@ impl JointGroup {
         }
     }
 
-    fn sides(&self, posed: &PosedBodies) -> [Side; 2] {
+    fn sides(&self, posed: &PosedBodies) -> [ConstraintSide; 2] {
         [
             posed.side(self.parent.as_ref(), &self.masses[0], &self.splits[0]),
             posed.side(Some(&self.child), &self.masses[1], &self.splits[1]),
@@ -120,8 +120,8 @@ impl JointGroup {
     /// What does not change in a sub-step of this time.
     pub fn prepare(&self, posed: &PosedBodies, time: f64) -> PreparedJoints<'_> {
         let sides = self.sides(posed);
-        let axes: [Turned; 2] =
-            [0, 1].map(|side| Turned(self.axes[side].each_ref().map(|axis| sides[side].axes.out(axis))));
+        let axes: [BodyAxes; 2] =
+            [0, 1].map(|side| BodyAxes(self.axes[side].each_ref().map(|axis| sides[side].axes.out(axis))));
         let mut arms = [0, 1].map(|side| sides[side].axes.out(&self.anchors[side]));
         let ends = [0, 1].map(|side| &sides[side].at + &arms[side]);
         let gap = &ends[1] - &ends[0];
@@ -135,24 +135,24 @@ impl JointGroup {
         // Only what drives joints asks for it.
         let whole = ways[0].plus(&ways[1]);
         let soft = &self.compliance * (1.0 / (time * time));
-        let anchor = Held::new(self.anchor_rows(&axes[0]), &way, &soft);
+        let anchor = HeldRows::new(self.anchor_rows(&axes[0]), &way, &soft);
         let spin = sides[0].inertia.scaled(&sides[0].split).plus(&sides[1].inertia.scaled(&sides[1].split));
-        let turns = Held::new(self.turn_rows(&axes), &spin, &ZERO);
+        let turns = HeldRows::new(self.turn_rows(&axes), &spin, &ZERO);
         let errors = self.turn_errors(&axes);
         PreparedJoints { group: self, sides, axes, arms, gap, whole, anchor, turns, errors, time }
     }
 
     /// The directions in which the anchor is held.
-    fn anchor_rows(&self, axes: &Turned) -> [(Vector, Quantity); 3] {
+    fn anchor_rows(&self, axes: &BodyAxes) -> [(Vector3, Quantity); 3] {
         let [a, b, c] = axes.0.clone();
         if self.slide {
             return [(a, ZERO), (b, ONE), (c, ONE)];
         }
-        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|axis| (Vector::known(axis), ONE))
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|axis| (Vector3::known(axis), ONE))
     }
 
     /// The axes about which the bodies do not turn against each other.
-    fn turn_rows(&self, axes: &[Turned; 2]) -> [(Vector, Quantity); 3] {
+    fn turn_rows(&self, axes: &[BodyAxes; 2]) -> [(Vector3, Quantity); 3] {
         let [one, two, none] = &self.locks;
         let [a, b, c] = axes[0].0.clone();
         let between = a.cross(&axes[1].0[1]);
@@ -161,7 +161,7 @@ impl JointGroup {
     }
 
     /// How far the child is turned about them.
-    fn turn_errors(&self, axes: &[Turned; 2]) -> [Quantity; 3] {
+    fn turn_errors(&self, axes: &[BodyAxes; 2]) -> [Quantity; 3] {
         let [one, two, none] = &self.locks;
         let entry = |a: usize, b: usize| axes[0].0[a].dot(&axes[1].0[b]);
         let half = |a: Quantity, b: Quantity| (a - b) * 0.5;
@@ -179,13 +179,13 @@ impl JointGroup {
 }
 
 /// Rows that are held together: their directions, which of them there are, and the inverse of what they give way.
-struct Held {
-    rows: [(Vector, Quantity); 3],
+struct HeldRows {
+    rows: [(Vector3, Quantity); 3],
     inverse: Symmetric,
 }
 
-impl Held {
-    fn new(rows: [(Vector, Quantity); 3], way: &Symmetric, soft: &Quantity) -> Held {
+impl HeldRows {
+    fn new(rows: [(Vector3, Quantity); 3], way: &Symmetric, soft: &Quantity) -> HeldRows {
         let turned = rows.each_ref().map(|(row, _)| way.times(row));
         let entry = |a: usize, b: usize| {
             let both = &rows[a].1 * &rows[b].1;
@@ -201,18 +201,18 @@ impl Held {
             xz: entry(0, 2),
             yz: entry(1, 2),
         };
-        Held { rows, inverse: matrix.inverse() }
+        HeldRows { rows, inverse: matrix.inverse() }
     }
 
     /// The push that takes away these speeds along the rows.
-    fn push(&self, speeds: [Quantity; 3]) -> Vector {
+    fn push(&self, speeds: [Quantity; 3]) -> Vector3 {
         let [x, y, z] = [0, 1, 2].map(|n| &self.rows[n].1 * &speeds[n]);
-        let along = self.inverse.times(&Vector::new(x, y, z));
+        let along = self.inverse.times(&Vector3::new(x, y, z));
         let part = |n: usize| self.rows[n].0.scaled(&(along.parts()[n] * &self.rows[n].1));
         -&(part(0) + part(1) + part(2))
     }
 
-    fn speeds(&self, of: &Vector) -> [Quantity; 3] {
+    fn speeds(&self, of: &Vector3) -> [Quantity; 3] {
         self.rows.each_ref().map(|(row, there)| if there.is_zero() { ZERO } else { row.dot(of) })
     }
 }
@@ -220,14 +220,14 @@ impl Held {
 /// A group with what does not change in a sub-step.
 pub(crate) struct PreparedJoints<'a> {
     group: &'a JointGroup,
-    sides: [Side; 2],
-    axes: [Turned; 2],
-    arms: [Vector; 2],
-    gap: Vector,
+    sides: [ConstraintSide; 2],
+    axes: [BodyAxes; 2],
+    arms: [Vector3; 2],
+    gap: Vector3,
     /// How the anchors give way to a push, masses whole.
     whole: Symmetric,
-    anchor: Held,
-    turns: Held,
+    anchor: HeldRows,
+    turns: HeldRows,
     errors: [Quantity; 3],
     time: f64,
 }
@@ -242,8 +242,8 @@ impl PreparedJoints<'_> {
         let group = self.group;
         let moving = self.indices().map(|index| velocities.side(index));
         let spin = &moving[1].spin - &moving[0].spin;
-        let mut torque = Vector::zero();
-        let mut push = Vector::zero();
+        let mut torque = Vector3::zero();
+        let mut push = Vector3::zero();
         if group.slide && !group.drives[0].is_idle() {
             let along = &self.axes[0].0[0];
             let speed = along.dot(&(moving[1].at(&self.arms[1]) - moving[0].at(&self.arms[0])));
@@ -278,13 +278,13 @@ impl PreparedJoints<'_> {
     }
 
     /// How a torque on the child, and its opposite on the parent, moves their anchors apart.
-    fn wrench(&self, torque: &Vector) -> Vector {
+    fn wrench(&self, torque: &Vector3) -> Vector3 {
         let turned = self.sides.each_ref().map(|side| side.inertia.times(torque));
         turned[0].cross(&self.arms[0]) + turned[1].cross(&self.arms[1])
     }
 
     /// How easily the bodies turn against each other about an axis while the anchor holds.
-    fn ease(&self, axis: &Vector, firm: &Symmetric) -> Quantity {
+    fn ease(&self, axis: &Vector3, firm: &Symmetric) -> Quantity {
         let free = axis.dot(&self.sides[0].inertia.plus(&self.sides[1].inertia).times(axis));
         if self.group.slide {
             return free;
@@ -293,7 +293,7 @@ impl PreparedJoints<'_> {
         free - moved.dot(&firm.times(&moved))
     }
 
-    fn apply(&self, push: &Vector, torque: &Vector, scale: f64, into: &mut Velocities) {
+    fn apply(&self, push: &Vector3, torque: &Vector3, scale: f64, into: &mut Velocities) {
         if push.is_zero() && torque.is_zero() {
             return;
         }
@@ -306,14 +306,14 @@ impl PreparedJoints<'_> {
     /// One pass: adds the pushes that hold the joints.
     pub fn hold(&self, velocities: &Velocities, pushes: &mut Velocities) {
         let mut moving = self.indices().map(|index| velocities.side(index));
-        let (mut push, mut torque) = (Vector::zero(), Vector::zero());
+        let (mut push, mut torque) = (Vector3::zero(), Vector3::zero());
         let rate = 1.0 / self.time;
         for sweep in 0..SWEEPS {
             let spin = &moving[1].spin - &moving[0].spin;
             let speeds = self.turns.speeds(&spin);
             let missing = [0, 1, 2].map(|n| &speeds[n] + &self.errors[n] * rate);
             let turn = self.turns.push(missing);
-            self.feel(&Vector::zero(), &turn, &mut moving);
+            self.feel(&Vector3::zero(), &turn, &mut moving);
             let slip = moving[1].at(&self.arms[1]) - moving[0].at(&self.arms[0]) + &self.gap * rate;
             let shift = self.anchor.push(self.anchor.speeds(&slip));
             (push, torque) = (push + &shift, torque + &turn);
@@ -321,14 +321,14 @@ impl PreparedJoints<'_> {
                 break;
             }
             if sweep + 1 < SWEEPS {
-                self.feel(&shift, &Vector::zero(), &mut moving);
+                self.feel(&shift, &Vector3::zero(), &mut moving);
             }
         }
         self.apply(&push, &torque, 1.0, pushes);
     }
 
     /// What a push and a torque do to both bodies' shares of mass.
-    fn feel(&self, push: &Vector, torque: &Vector, moving: &mut [Moving; 2]) {
+    fn feel(&self, push: &Vector3, torque: &Vector3, moving: &mut [Moving; 2]) {
         if push.is_zero() && torque.is_zero() {
             return;
         }
@@ -360,15 +360,10 @@ impl PreparedJoints<'_> {
         let [x, y, z] = along;
         (x + y + z).sqrt()
     }
-
-    /// The rows of the children.
-    pub fn child(&self) -> &RowIndex {
-        &self.group.child
-    }
 }
 
 /// The three angles, one after the other: about the parent's first axis, the turned second, the child's third.
-fn angles(axes: &[Turned; 2]) -> [Quantity; 3] {
+fn angles(axes: &[BodyAxes; 2]) -> [Quantity; 3] {
     let entry = |a: usize, b: usize| axes[0].0[a].dot(&axes[1].0[b]);
     let sine = entry(0, 2);
     let cosine = (entry(1, 2).square() + entry(2, 2).square() + 1e-12).sqrt();
@@ -380,7 +375,7 @@ fn angles(axes: &[Turned; 2]) -> [Quantity; 3] {
 }
 
 /// The axes of the three angles now, and how fast the angles change.
-fn rates(axes: &[Turned; 2], spin: &Vector) -> [(Vector, Quantity); 3] {
+fn rates(axes: &[BodyAxes; 2], spin: &Vector3) -> [(Vector3, Quantity); 3] {
     let (first, third) = (&axes[0].0[0], &axes[1].0[2]);
     let sine = first.dot(third);
     // Where the first and the third axis meet, speeds about them cannot be told apart.

@@ -50,7 +50,7 @@ pub use description::{
 };
 pub use error::{WorldError, WorldResult};
 pub use render::WorldCamera;
-pub use rollout::{Rollout, RolloutOptions};
+pub use rollout::{DrivenRollout, Rollout, RolloutOptions};
 pub use sensors::{SENSORS, SensorRow};
 pub use state::WorldState;
 pub use table::{WORLDS, WorldRow};

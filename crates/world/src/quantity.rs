@@ -5,7 +5,7 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-use farad_tensor::{DType, Device, Tensor};
+use farad_tensor::{Device, Tensor};
 
 /// A known number, or a tensor `[worlds, rows, 1]`.
 #[derive(Clone)]
@@ -25,7 +25,10 @@ impl Quantity {
         match rows {
             [] => ZERO,
             [first, rest @ ..] if rest.iter().all(|value| value == first) => Known(*first),
-            _ => Of(Tensor::from_f64(rows, [rows.len(), 1], device).cast(DType::F32)),
+            _ => {
+                let single: Vec<f32> = rows.iter().map(|&value| value as f32).collect();
+                Of(Tensor::from_vec(single, [rows.len(), 1], device))
+            }
         }
     }
 

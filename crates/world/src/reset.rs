@@ -5,18 +5,18 @@
 use farad_tensor::Tensor;
 
 use crate::bodies::BodySlot;
-use crate::geometry::{Point, Quaternion};
+use crate::geometry::{Point3, Quaternion};
 use crate::quantity::Quantity;
 use crate::rows::Moving;
 use crate::state::WorldState;
-use crate::vector::{Rotation, Vector};
+use crate::vector::{Rotation, Vector3};
 use crate::world::World;
 
 /// A turn and a shift of what stands in the world.
 #[derive(Clone)]
-struct Shift {
+struct StartShift {
     turn: Rotation,
-    by: Vector,
+    by: Vector3,
 }
 
 /// The starts that these uniform numbers make.
@@ -47,17 +47,17 @@ pub(crate) fn started(world: &World, noise: &Tensor) -> WorldState {
             let first = world.assembly.joints.len() + n * each;
             let shift = &shifts[n];
             let turn = shift.turn.after(&Rotation::known(body.rotation.0));
-            let at = shift.turn.axes().out(&Vector::known(body.position.0)) + &shift.by;
+            let at = shift.turn.axes().out(&Vector3::known(body.position.0)) + &shift.by;
             let (along, about) = (each / 2 + each % 2, each / 2);
             let [x, y] = [0, 1].map(|k| draw(first + k, amounts.velocity));
             let z = if world.solver.plane { 0.0.into() } else { draw(first + 2, amounts.velocity) };
             let turns = |k: usize| draw(first + along + k, amounts.spin);
             let spin = match about {
-                1 => Vector::new(0.0.into(), 0.0.into(), turns(0)),
-                _ => Vector::new(turns(0), turns(1), turns(2)),
+                1 => Vector3::new(0.0.into(), 0.0.into(), turns(0)),
+                _ => Vector3::new(turns(0), turns(1), turns(2)),
             };
-            let velocity = Vector::known(body.velocity.0) + Vector::new(x, y, z);
-            let moving = Moving { velocity, spin: Vector::known(body.spin.0) + spin };
+            let velocity = Vector3::known(body.velocity.0) + Vector3::new(x, y, z);
+            let moving = Moving { velocity, spin: Vector3::known(body.spin.0) + spin };
             BodySlot { at, turn, moving }
         })
         .collect();
@@ -66,11 +66,11 @@ pub(crate) fn started(world: &World, noise: &Tensor) -> WorldState {
 }
 
 /// How every body is turned and shifted by the noise of the joints that it hangs on.
-fn shifts(world: &World, draw: &dyn Fn(usize, f64) -> Quantity) -> Vec<Shift> {
-    let none = Shift { turn: Rotation::known(Quaternion::NONE.0), by: Vector::zero() };
+fn shifts(world: &World, draw: &dyn Fn(usize, f64) -> Quantity) -> Vec<StartShift> {
+    let none = StartShift { turn: Rotation::known(Quaternion::NONE.0), by: Vector3::zero() };
     let amounts = &world.description.start;
     let (bodies, joints) = (&world.assembly.bodies, &world.assembly.joints);
-    let mut found: Vec<Option<Shift>> = vec![None; bodies.len()];
+    let mut found: Vec<Option<StartShift>> = vec![None; bodies.len()];
     let is_child = |body: usize| joints.iter().any(|joint| joint.child == body);
     (0..bodies.len()).filter(|&body| !is_child(body)).for_each(|body| found[body] = Some(none.clone()));
     // From parents to children, as often as a chain may be long.
@@ -82,27 +82,27 @@ fn shifts(world: &World, draw: &dyn Fn(usize, f64) -> Quantity) -> Vec<Shift> {
             };
             let (None, Some(parent)) = (&found[joint.child], parent) else { continue };
             let body = &bodies[joint.child];
-            let out = |p: Point| body.rotation.turn(p);
+            let out = |p: Point3| body.rotation.turn(p);
             let anchor = body.position.plus(out(joint.anchors[1]));
             let axis = out(joint.axes[1][0]);
             let own = match (joint.slide, joint.lock) {
                 (true, _) => {
-                    let by = Vector::known(axis.0).scaled(&draw(n, amounts.slide));
-                    Shift { by, ..none.clone() }
+                    let by = Vector3::known(axis.0).scaled(&draw(n, amounts.slide));
+                    StartShift { by, ..none.clone() }
                 }
-                (false, crate::assembly::Lock::None) => none.clone(),
+                (false, crate::assembly::TurnLock::None) => none.clone(),
                 _ => about(anchor, axis, &draw(n, amounts.angle)),
             };
             let axes = parent.turn.axes();
             let turn = parent.turn.after(&own.turn);
-            found[joint.child] = Some(Shift { turn, by: axes.out(&own.by) + parent.by });
+            found[joint.child] = Some(StartShift { turn, by: axes.out(&own.by) + parent.by });
         }
     }
     found.into_iter().map(|shift| shift.unwrap_or_else(|| none.clone())).collect()
 }
 
 /// A turn about an axis through a point.
-fn about(point: Point, axis: Point, angle: &Quantity) -> Shift {
+fn about(point: Point3, axis: Point3, angle: &Quantity) -> StartShift {
     let (cosine, sine) = match angle {
         Quantity::Known(angle) => ((angle / 2.0).cos().into(), (angle / 2.0).sin().into()),
         Quantity::Tensor(angle) => {
@@ -110,8 +110,8 @@ fn about(point: Point, axis: Point, angle: &Quantity) -> Shift {
             (Quantity::from(half.cos()), Quantity::from(half.sin()))
         }
     };
-    let turn = Rotation { w: cosine, v: Vector::known(axis.0).scaled(&sine) };
-    let point = Vector::known(point.0);
+    let turn = Rotation { w: cosine, v: Vector3::known(axis.0).scaled(&sine) };
+    let point = Vector3::known(point.0);
     let by = &point - turn.axes().out(&point);
-    Shift { turn, by }
+    StartShift { turn, by }
 }

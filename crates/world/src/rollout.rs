@@ -3,7 +3,7 @@
 //! A roll-out is a loop over sub-steps, so its graph is that of one sub-step, however long it is. Invariant: cutting
 //! gradients and computing states again change no state.
 
-use farad_tensor::{DType, Tensor, checkpoint, scan};
+use farad_tensor::{DType, Tensor, checkpoint, repeat, scan};
 
 use crate::state::WorldState;
 use crate::world::World;
@@ -32,6 +32,18 @@ pub struct Rollout {
     pub last: WorldState,
     /// The states after every step, with an axis of steps before the others: `[steps, worlds, bodies, ..]`.
     pub states: Option<WorldState>,
+}
+
+/// What came out of a roll-out with a policy.
+pub struct DrivenRollout {
+    /// The state after the last step.
+    pub last: WorldState,
+    /// The states after every step, `[steps, worlds, bodies, ..]`.
+    pub states: WorldState,
+    /// What the policy saw before every step, `[steps, worlds, observations]`.
+    pub observations: Tensor,
+    /// What it did, `[steps, worlds, motors]`.
+    pub actions: Tensor,
 }
 
 impl World {
@@ -82,6 +94,56 @@ impl World {
         Rollout { last: state, states }
     }
 
+    /// Steps whose actions a policy decides by what it observes, `[worlds, observations]` to `[worlds, motors]`.
+    ///
+    /// One loop over sub-steps, too: the policy's graph is in its body, and what it gives holds for the sub-steps of a
+    /// step. It is computed in every sub-step, so this is for worlds whose step is too large to be written out in a loop.
+    ///
+    /// ```
+    /// use farad_tensor::Device;
+    /// use farad_world::{RolloutOptions, World};
+    /// let world = World::named("cart-pole", &Device::cpu()).expect("it is in the table");
+    /// let driven = world.rollout_with(&world.reset(8, 1), 50, |seen| seen.narrow(1, 2, 1) * 10.0);
+    /// assert_eq!(driven.observations.shape()[..], [50, 8, world.observations()]);
+    /// assert_eq!(driven.actions.shape()[..], [50, 8, 1]);
+    /// ```
+    #[track_caller]
+    pub fn rollout_with(
+        &self,
+        start: &WorldState,
+        steps: usize,
+        policy: impl FnOnce(&Tensor) -> Tensor,
+    ) -> DrivenRollout {
+        let (worlds, motors, substeps) = (start.worlds(), self.motors(), self.description.substeps);
+        assert!(
+            motors > 0 && steps > 0,
+            "world roll-out: a policy needs a motor and a step: {}",
+            self.description.name
+        );
+        let held = Tensor::zeros([worlds, motors], self.device());
+        let carries: Vec<&Tensor> = start.tensors().into_iter().chain([&held]).collect();
+        let (last, kept) = repeat(steps * substeps, &carries, |carries, position| {
+            let state = WorldState::from_tensors(&carries[..WorldState::TENSORS]);
+            let seen = self.observe(&state);
+            let first = position.remainder(substeps as i32).equal(0).broadcast_to([worlds, motors]);
+            let actions = first.select(&policy(&seen), &carries[WorldState::TENSORS]);
+            let next = self.substep(&state, &actions).tensors().map(Tensor::clone).to_vec();
+            (next.iter().cloned().chain([actions.clone()]).collect(), [vec![seen, actions], next].concat())
+        });
+        let at = |t: &Tensor, place: usize| {
+            let sizes: Vec<usize> =
+                [steps, substeps].into_iter().chain(t.shape()[1..].iter().copied()).collect();
+            t.reshape(sizes).narrow(1, place, 1).squeeze(1)
+        };
+        let states: Vec<Tensor> = kept[2..].iter().map(|t| at(t, substeps - 1)).collect();
+        DrivenRollout {
+            last: WorldState::from_tensors(&last[..WorldState::TENSORS]),
+            states: WorldState::from_tensors(&states),
+            observations: at(&kept[0], 0),
+            actions: at(&kept[1], 0),
+        }
+    }
+
     /// Some steps as one loop over sub-steps.
     #[track_caller]
     fn segment(
@@ -125,7 +187,7 @@ impl World {
     fn flags(&self, steps: usize, first: usize, every: usize) -> Tensor {
         let substeps = self.description.substeps;
         let flag = |n: usize| {
-            let cut = n % substeps == 0 && (first + n / substeps).is_multiple_of(every);
+            let cut = n.is_multiple_of(substeps) && (first + n / substeps).is_multiple_of(every);
             f32::from(u8::from(!cut))
         };
         Tensor::from_vec((0..steps * substeps).map(flag).collect(), [steps * substeps], self.device())

@@ -8,7 +8,7 @@ use farad_tensor::{Device, Tensor};
 
 use crate::assembly::BodyRow;
 use crate::quantity::{Quantity, ZERO};
-use crate::vector::{Symmetric, Turned, Vector};
+use crate::vector::{BodyAxes, Symmetric, Vector3};
 
 /// Components that are put together at once: what one kernel writes.
 const MOST_PACKED: usize = 8;
@@ -128,9 +128,9 @@ fn packed(parts: &[Quantity], rows: usize, rule: impl Fn(&Tensor) -> Tensor) -> 
 
 /// What a constraint sees of a body.
 #[derive(Clone)]
-pub(crate) struct Side {
-    pub at: Vector,
-    pub axes: Turned,
+pub(crate) struct ConstraintSide {
+    pub at: Vector3,
+    pub axes: BodyAxes,
     /// The inverse inertia in world axes.
     pub inertia: Symmetric,
     /// The inverse mass.
@@ -139,22 +139,22 @@ pub(crate) struct Side {
     pub split: Quantity,
 }
 
-impl Side {
+impl ConstraintSide {
     /// What does not move: places in it are places in the world.
-    pub fn world() -> Side {
+    pub fn world() -> ConstraintSide {
         let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        Side {
-            at: Vector::zero(),
-            axes: Turned(axes.map(Vector::known)),
-            inertia: Symmetric::diagonal(&Vector::zero()),
+        ConstraintSide {
+            at: Vector3::zero(),
+            axes: BodyAxes(axes.map(Vector3::known)),
+            inertia: Symmetric::diagonal(&Vector3::zero()),
             mass: ZERO,
             split: ZERO,
         }
     }
 
     /// How the body gives way at an arm to a push.
-    pub fn give_way(&self, arm: &Vector) -> Symmetric {
-        let mass = Vector::new(self.mass.clone(), self.mass.clone(), self.mass.clone());
+    pub fn give_way(&self, arm: &Vector3) -> Symmetric {
+        let mass = Vector3::new(self.mass.clone(), self.mass.clone(), self.mass.clone());
         Symmetric::diagonal(&mass).plus(&self.inertia.at_arm(arm))
     }
 }
@@ -162,17 +162,17 @@ impl Side {
 /// Velocity and spin.
 #[derive(Clone)]
 pub(crate) struct Moving {
-    pub velocity: Vector,
-    pub spin: Vector,
+    pub velocity: Vector3,
+    pub spin: Vector3,
 }
 
 impl Moving {
     pub fn still() -> Moving {
-        Moving { velocity: Vector::zero(), spin: Vector::zero() }
+        Moving { velocity: Vector3::zero(), spin: Vector3::zero() }
     }
 
     /// The velocity of a point of the body at an arm from its center.
-    pub fn at(&self, arm: &Vector) -> Vector {
+    pub fn at(&self, arm: &Vector3) -> Vector3 {
         &self.velocity + self.spin.cross(arm)
     }
 
@@ -181,7 +181,7 @@ impl Moving {
     }
 
     pub fn of(parts: &[Quantity]) -> Moving {
-        let vector = |n: usize| Vector::new(parts[n].clone(), parts[n + 1].clone(), parts[n + 2].clone());
+        let vector = |n: usize| Vector3::new(parts[n].clone(), parts[n + 1].clone(), parts[n + 2].clone());
         Moving { velocity: vector(0), spin: vector(3) }
     }
 }

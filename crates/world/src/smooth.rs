@@ -4,19 +4,19 @@ use crate::bodies::{BodySlot, PosedBodies, Velocities};
 use crate::quantity::Quantity;
 use crate::rows::Moving;
 use crate::solver::Solver;
-use crate::vector::{Rotation, Vector};
+use crate::vector::{Rotation, Vector3};
 
 /// Places, quaternions, velocities and spins, or how fast they change.
-type Flat = Vec<Quantity>;
+type FlatBody = Vec<Quantity>;
 
-fn flat(slot: &BodySlot) -> Flat {
+fn flat(slot: &BodySlot) -> FlatBody {
     let vectors = [&slot.at, &slot.turn.v, &slot.moving.velocity, &slot.moving.spin];
     let parts = vectors.into_iter().flat_map(|v| v.parts()).cloned();
     parts.chain([slot.turn.w.clone()]).collect()
 }
 
-fn slot(flat: &Flat) -> BodySlot {
-    let vector = |n: usize| Vector::new(flat[n].clone(), flat[n + 1].clone(), flat[n + 2].clone());
+fn slot(flat: &FlatBody) -> BodySlot {
+    let vector = |n: usize| Vector3::new(flat[n].clone(), flat[n + 1].clone(), flat[n + 2].clone());
     BodySlot {
         at: vector(0),
         turn: Rotation { w: flat[12].clone(), v: vector(3) },
@@ -26,10 +26,10 @@ fn slot(flat: &Flat) -> BodySlot {
 
 impl Solver {
     /// Moves all bodies by a time, by four looks at the forces.
-    pub fn smooth_substep(&self, slots: &[BodySlot], forces: Option<&[Vector]>, time: f64) -> Vec<BodySlot> {
-        let start: Vec<Flat> = slots.iter().map(flat).collect();
-        let ahead = |slopes: &[Flat], by: f64| -> Vec<BodySlot> {
-            let one = |(own, slope): (&Flat, &Flat)| {
+    pub fn smooth_substep(&self, slots: &[BodySlot], forces: Option<&[Vector3]>, time: f64) -> Vec<BodySlot> {
+        let start: Vec<FlatBody> = slots.iter().map(flat).collect();
+        let ahead = |slopes: &[FlatBody], by: f64| -> Vec<BodySlot> {
+            let one = |(own, slope): (&FlatBody, &FlatBody)| {
                 slot(&own.iter().zip(slope).map(|(x, s)| x + s * by).collect())
             };
             start.iter().zip(slopes).map(one).collect()
@@ -38,11 +38,11 @@ impl Solver {
         let second = self.slopes(&ahead(&first, time / 2.0), forces);
         let third = self.slopes(&ahead(&second, time / 2.0), forces);
         let last = self.slopes(&ahead(&third, time), forces);
-        let mean = |n: usize| -> Flat {
+        let mean = |n: usize| -> FlatBody {
             let part = |k: usize| &first[n][k] + (&second[n][k] + &third[n][k]) * 2.0 + &last[n][k];
             (0..13).map(|k| part(k) * (1.0 / 6.0)).collect()
         };
-        let means: Vec<Flat> = (0..slots.len()).map(mean).collect();
+        let means: Vec<FlatBody> = (0..slots.len()).map(mean).collect();
         let unit = |mut slot: BodySlot| {
             let scale = (slot.turn.w.square() + slot.turn.v.square()).sqrt().recip();
             slot.turn = Rotation { w: &slot.turn.w * &scale, v: slot.turn.v.scaled(&scale) };
@@ -52,7 +52,7 @@ impl Solver {
     }
 
     /// How fast everything changes.
-    fn slopes(&self, slots: &[BodySlot], forces: Option<&[Vector]>) -> Vec<Flat> {
+    fn slopes(&self, slots: &[BodySlot], forces: Option<&[Vector3]>) -> Vec<FlatBody> {
         let posed = self.posed(slots);
         let shown = PosedBodies::new(&posed);
         let moving: Vec<Moving> = slots.iter().map(|slot| slot.moving.clone()).collect();
@@ -68,11 +68,11 @@ impl Solver {
             }
             let axes = &posed[n].axes;
             let momentum = axes.out(&columns.inertia.times(&axes.own(&moving.spin)));
-            let gyre = if self.plane { Vector::zero() } else { moving.spin.cross(&momentum) };
+            let gyre = if self.plane { Vector3::zero() } else { moving.spin.cross(&momentum) };
             let torque = torque + push.spin - gyre;
             let still = Rotation { w: 0.0.into(), v: &moving.spin * 0.5 };
             let turn = still.after(&slots[n].turn);
-            let fall = Vector::known(self.gravity.0);
+            let fall = Vector3::known(self.gravity.0);
             flat(&BodySlot {
                 at: moving.velocity.clone(),
                 turn,

@@ -10,12 +10,12 @@ use crate::assembly::{Assembly, BodyRow};
 use crate::bodies::{BodySlot, Posed, PosedBodies, Velocities};
 use crate::contacts::ContactGroup;
 use crate::description::{ContactRule, Description};
-use crate::geometry::{Matrix3, Point};
+use crate::geometry::{Matrix3, Point3};
 use crate::joints::JointGroup;
 use crate::quantity::{ONE, Quantity};
 use crate::rows::{Arrangement, Moving};
 use crate::springs::SpringGroup;
-use crate::vector::{Symmetric, Turned, Vector};
+use crate::vector::{BodyAxes, Symmetric, Vector3};
 
 /// Rows (bodies, joints, contacts) up to which a world is computed row by row.
 const FEW_ROWS: usize = 6;
@@ -26,8 +26,8 @@ pub(crate) struct BodyColumns {
     pub inverse_mass: Quantity,
     pub inertia: Symmetric,
     pub inverse_inertia: Symmetric,
-    linear_drag: Vector,
-    quadratic_drag: Vector,
+    linear_drag: Vector3,
+    quadratic_drag: Vector3,
     angular_drag: Quantity,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct BodyColumns {
 pub(crate) struct Solver {
     pub arrangement: Arrangement,
     pub plane: bool,
-    pub gravity: Point,
+    pub gravity: Point3,
     pub columns: Vec<BodyColumns>,
     pub joints: Vec<JointGroup>,
     pub springs: Vec<SpringGroup>,
@@ -61,7 +61,7 @@ impl Solver {
         Solver {
             arrangement,
             plane,
-            gravity: Point(description.gravity()),
+            gravity: Point3(description.gravity()),
             columns,
             joints: JointGroup::all(&assembly.joints, bodies, arrangement, device),
             springs: SpringGroup::all(&assembly.springs, bodies, arrangement, device),
@@ -91,7 +91,7 @@ impl Solver {
         &self,
         slots: &[BodySlot],
         actions: Option<&Tensor>,
-        forces: Option<&[Vector]>,
+        forces: Option<&[Vector3]>,
         time: f64,
     ) -> Vec<BodySlot> {
         let posed = self.posed(slots);
@@ -132,7 +132,7 @@ impl Solver {
         posed: &[Posed],
         slots: &[BodySlot],
         pushes: &Velocities,
-        forces: Option<&[Vector]>,
+        forces: Option<&[Vector3]>,
         time: f64,
     ) -> Vec<Moving> {
         let one = |n: usize| {
@@ -142,7 +142,7 @@ impl Solver {
             if let Some(forces) = forces {
                 impulse = impulse + &forces[n] * time;
             }
-            let fall = Vector::known(self.gravity.times(time).0);
+            let fall = Vector3::known(self.gravity.times(time).0);
             let velocity = &moving.velocity + impulse.scaled(&columns.inverse_mass) + fall;
             let spin = &moving.spin + posed[n].inertia.times(&push.spin);
             columns.slowed(&posed[n].axes, Moving { velocity, spin }, time)
@@ -159,11 +159,16 @@ impl Solver {
         time: f64,
     ) -> BodySlot {
         let at = &slot.at + &moving.velocity * time;
-        let turn = slot.turn.turned(&moving.spin, time);
+        let mut turn = slot.turn.turned(&moving.spin, time);
         let mut spin = moving.spin.clone();
         if !self.round {
             // The angular momentum stays, so the spin follows the axes.
             let momentum = posed.axes.out(&columns.inertia.times(&posed.axes.own(&spin)));
+            if self.joints.is_empty() {
+                // Free bodies turn with the spin of half the time. Joints want the spin that they were solved for.
+                let change = posed.inertia.times(&spin.cross(&momentum));
+                turn = slot.turn.turned(&(&spin - &change * (time / 2.0)), time);
+            }
             let axes = turn.axes();
             spin = axes.out(&columns.inverse_inertia.times(&axes.own(&momentum)));
         }
@@ -177,7 +182,7 @@ impl BodyColumns {
             |of: &dyn Fn(&BodyRow) -> f64| Quantity::column(&rows.iter().map(of).collect::<Vec<_>>(), device);
         let vector = |of: fn(&BodyRow) -> [f64; 3]| {
             let [x, y, z] = [0, 1, 2].map(|n| column(&|row| of(row)[n]));
-            Vector::new(x, y, z)
+            Vector3::new(x, y, z)
         };
         let matrix = |of: fn(&BodyRow) -> &Matrix3| {
             let entry = |r: usize, c: usize| {
@@ -212,7 +217,7 @@ impl BodyColumns {
     }
 
     /// Velocities after a time of drag, implicitly: drag never turns a velocity around.
-    fn slowed(&self, axes: &Turned, moving: Moving, time: f64) -> Moving {
+    fn slowed(&self, axes: &BodyAxes, moving: Moving, time: f64) -> Moving {
         if !self.has_drag() {
             return moving;
         }
@@ -226,11 +231,11 @@ impl BodyColumns {
         let ease =
             self.inverse_inertia.trace() * if self.inverse_inertia.xx.is_zero() { 1.0 } else { 1.0 / 3.0 };
         let turn = (ONE + &self.angular_drag * ease * time).recip();
-        Moving { velocity: axes.out(&Vector::new(x, y, z)), spin: moving.spin.scaled(&turn) }
+        Moving { velocity: axes.out(&Vector3::new(x, y, z)), spin: moving.spin.scaled(&turn) }
     }
 
     /// The force and the torque of drag.
-    pub fn drag(&self, axes: &Turned, moving: &Moving) -> (Vector, Vector) {
+    pub fn drag(&self, axes: &BodyAxes, moving: &Moving) -> (Vector3, Vector3) {
         let own = axes.own(&moving.velocity);
         let [l, q] = [self.linear_drag.parts(), self.quadratic_drag.parts()];
         let [x, y, z] = [0, 1, 2].map(|n| {
@@ -238,6 +243,6 @@ impl BodyColumns {
             -((l[n] + q[n] * speed.abs()) * speed)
         });
         let turn = -&moving.spin.scaled(&self.angular_drag);
-        (axes.out(&Vector::new(x, y, z)), turn)
+        (axes.out(&Vector3::new(x, y, z)), turn)
     }
 }

@@ -8,13 +8,13 @@ use crate::drives::implicit;
 use crate::joints::{columns, grouped};
 use crate::quantity::{Quantity, ZERO};
 use crate::rows::{Arrangement, RowIndex};
-use crate::vector::Vector;
+use crate::vector::Vector3;
 
 /// Springs that are computed at once.
 pub(crate) struct SpringGroup {
     sides: [Option<RowIndex>; 2],
     masses: [Quantity; 2],
-    anchors: [Vector; 2],
+    anchors: [Vector3; 2],
     stiffness: Quantity,
     damping: Quantity,
     length: Quantity,

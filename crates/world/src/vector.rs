@@ -8,23 +8,23 @@ use crate::quantity::{ONE, Quantity, ZERO};
 
 /// Three components.
 #[derive(Clone)]
-pub(crate) struct Vector {
+pub(crate) struct Vector3 {
     pub x: Quantity,
     pub y: Quantity,
     pub z: Quantity,
 }
 
-impl Vector {
-    pub fn new(x: Quantity, y: Quantity, z: Quantity) -> Vector {
-        Vector { x, y, z }
+impl Vector3 {
+    pub fn new(x: Quantity, y: Quantity, z: Quantity) -> Vector3 {
+        Vector3 { x, y, z }
     }
 
-    pub fn zero() -> Vector {
-        Vector::new(ZERO, ZERO, ZERO)
+    pub fn zero() -> Vector3 {
+        Vector3::new(ZERO, ZERO, ZERO)
     }
 
-    pub fn known(v: [f64; 3]) -> Vector {
-        Vector::new(v[0].into(), v[1].into(), v[2].into())
+    pub fn known(v: [f64; 3]) -> Vector3 {
+        Vector3::new(v[0].into(), v[1].into(), v[2].into())
     }
 
     pub fn parts(&self) -> [&Quantity; 3] {
@@ -35,20 +35,20 @@ impl Vector {
         self.parts().into_iter().all(Quantity::is_zero)
     }
 
-    pub fn dot(&self, other: &Vector) -> Quantity {
+    pub fn dot(&self, other: &Vector3) -> Quantity {
         &self.x * &other.x + &self.y * &other.y + &self.z * &other.z
     }
 
-    pub fn cross(&self, other: &Vector) -> Vector {
-        Vector {
+    pub fn cross(&self, other: &Vector3) -> Vector3 {
+        Vector3 {
             x: &self.y * &other.z - &self.z * &other.y,
             y: &self.z * &other.x - &self.x * &other.z,
             z: &self.x * &other.y - &self.y * &other.x,
         }
     }
 
-    pub fn scaled(&self, by: &Quantity) -> Vector {
-        Vector { x: &self.x * by, y: &self.y * by, z: &self.z * by }
+    pub fn scaled(&self, by: &Quantity) -> Vector3 {
+        Vector3 { x: &self.x * by, y: &self.y * by, z: &self.z * by }
     }
 
     pub fn square(&self) -> Quantity {
@@ -61,49 +61,49 @@ impl Vector {
     }
 
     /// The vector of length one; shorter than that where it is not much longer than `least`.
-    pub fn unit(&self, least: f64) -> Vector {
+    pub fn unit(&self, least: f64) -> Vector3 {
         self.scaled(&self.length(least).recip())
     }
 }
 
 macro_rules! by_component {
     ($($trait:ident $method:ident),*) => {$(
-        impl $trait<&Vector> for &Vector {
-            type Output = Vector;
-            fn $method(self, other: &Vector) -> Vector {
-                Vector {
+        impl $trait<&Vector3> for &Vector3 {
+            type Output = Vector3;
+            fn $method(self, other: &Vector3) -> Vector3 {
+                Vector3 {
                     x: (&self.x).$method(&other.x),
                     y: (&self.y).$method(&other.y),
                     z: (&self.z).$method(&other.z),
                 }
             }
         }
-        impl $trait<Vector> for Vector {
-            type Output = Vector;
-            fn $method(self, other: Vector) -> Vector { (&self).$method(&other) }
+        impl $trait<Vector3> for Vector3 {
+            type Output = Vector3;
+            fn $method(self, other: Vector3) -> Vector3 { (&self).$method(&other) }
         }
-        impl $trait<&Vector> for Vector {
-            type Output = Vector;
-            fn $method(self, other: &Vector) -> Vector { (&self).$method(other) }
+        impl $trait<&Vector3> for Vector3 {
+            type Output = Vector3;
+            fn $method(self, other: &Vector3) -> Vector3 { (&self).$method(other) }
         }
-        impl $trait<Vector> for &Vector {
-            type Output = Vector;
-            fn $method(self, other: Vector) -> Vector { self.$method(&other) }
+        impl $trait<Vector3> for &Vector3 {
+            type Output = Vector3;
+            fn $method(self, other: Vector3) -> Vector3 { self.$method(&other) }
         }
     )*};
 }
 by_component!(Add add, Sub sub);
 
-impl Neg for &Vector {
-    type Output = Vector;
-    fn neg(self) -> Vector {
-        Vector { x: -&self.x, y: -&self.y, z: -&self.z }
+impl Neg for &Vector3 {
+    type Output = Vector3;
+    fn neg(self) -> Vector3 {
+        Vector3 { x: -&self.x, y: -&self.y, z: -&self.z }
     }
 }
 
-impl Mul<f64> for &Vector {
-    type Output = Vector;
-    fn mul(self, by: f64) -> Vector {
+impl Mul<f64> for &Vector3 {
+    type Output = Vector3;
+    fn mul(self, by: f64) -> Vector3 {
         self.scaled(&by.into())
     }
 }
@@ -112,12 +112,12 @@ impl Mul<f64> for &Vector {
 #[derive(Clone)]
 pub(crate) struct Rotation {
     pub w: Quantity,
-    pub v: Vector,
+    pub v: Vector3,
 }
 
 impl Rotation {
     pub fn known(q: [f64; 4]) -> Rotation {
-        Rotation { w: q[0].into(), v: Vector::known([q[1], q[2], q[3]]) }
+        Rotation { w: q[0].into(), v: Vector3::known([q[1], q[2], q[3]]) }
     }
 
     /// This rotation after the other.
@@ -129,7 +129,7 @@ impl Rotation {
     }
 
     /// Turned by a spin in world axes for a time, by the exponential map to the third order.
-    pub fn turned(&self, spin: &Vector, time: f64) -> Rotation {
+    pub fn turned(&self, spin: &Vector3, time: f64) -> Rotation {
         let half = spin * (time / 2.0);
         let square = half.square();
         // The series of cosine and of sine over the angle; normalizing takes up what is left.
@@ -140,34 +140,34 @@ impl Rotation {
     }
 
     /// The body's axes in the world: the columns of the matrix.
-    pub fn axes(&self) -> Turned {
+    pub fn axes(&self) -> BodyAxes {
         let (w, x, y, z) = (&self.w, &self.v.x, &self.v.y, &self.v.z);
         let (xx, yy, zz) = (x * x, y * y, z * z);
         let (xy, xz, yz) = (x * y, x * z, y * z);
         let (wx, wy, wz) = (w * x, w * y, w * z);
-        Turned([
-            Vector::new(ONE - (&yy + &zz) * 2.0, (&xy + &wz) * 2.0, (&xz - &wy) * 2.0),
-            Vector::new((&xy - &wz) * 2.0, ONE - (&xx + &zz) * 2.0, (&yz + &wx) * 2.0),
-            Vector::new((&xz + &wy) * 2.0, (&yz - &wx) * 2.0, ONE - (&xx + &yy) * 2.0),
+        BodyAxes([
+            Vector3::new(ONE - (&yy + &zz) * 2.0, (&xy + &wz) * 2.0, (&xz - &wy) * 2.0),
+            Vector3::new((&xy - &wz) * 2.0, ONE - (&xx + &zz) * 2.0, (&yz + &wx) * 2.0),
+            Vector3::new((&xz + &wy) * 2.0, (&yz - &wx) * 2.0, ONE - (&xx + &yy) * 2.0),
         ])
     }
 }
 
 /// A rotation as a matrix, by columns: where the body's own axes point.
 #[derive(Clone)]
-pub(crate) struct Turned(pub [Vector; 3]);
+pub(crate) struct BodyAxes(pub [Vector3; 3]);
 
-impl Turned {
+impl BodyAxes {
     /// From the body's axes to the world's.
-    pub fn out(&self, v: &Vector) -> Vector {
+    pub fn out(&self, v: &Vector3) -> Vector3 {
         let [a, b, c] = &self.0;
         a.scaled(&v.x) + b.scaled(&v.y) + c.scaled(&v.z)
     }
 
     /// From the world's axes to the body's.
-    pub fn own(&self, v: &Vector) -> Vector {
+    pub fn own(&self, v: &Vector3) -> Vector3 {
         let [a, b, c] = &self.0;
-        Vector::new(a.dot(v), b.dot(v), c.dot(v))
+        Vector3::new(a.dot(v), b.dot(v), c.dot(v))
     }
 
     /// A symmetric matrix of the body in world axes.
@@ -179,7 +179,7 @@ impl Turned {
             a.scaled(&m.xz) + b.scaled(&m.yz) + c.scaled(&m.zz),
         ];
         let rows = [a, b, c];
-        let sum = |part: fn(&Vector) -> &Quantity, other: fn(&Vector) -> &Quantity| {
+        let sum = |part: fn(&Vector3) -> &Quantity, other: fn(&Vector3) -> &Quantity| {
             let term = |n: usize| part(&columns[n]) * other(rows[n]);
             term(0) + term(1) + term(2)
         };
@@ -206,7 +206,7 @@ pub(crate) struct Symmetric {
 }
 
 impl Symmetric {
-    pub fn diagonal(v: &Vector) -> Symmetric {
+    pub fn diagonal(v: &Vector3) -> Symmetric {
         Symmetric { xx: v.x.clone(), yy: v.y.clone(), zz: v.z.clone(), xy: ZERO, xz: ZERO, yz: ZERO }
     }
 
@@ -233,8 +233,8 @@ impl Symmetric {
         self.zip(self, |a, _| a * by)
     }
 
-    pub fn times(&self, v: &Vector) -> Vector {
-        Vector {
+    pub fn times(&self, v: &Vector3) -> Vector3 {
+        Vector3 {
             x: &self.xx * &v.x + &self.xy * &v.y + &self.xz * &v.z,
             y: &self.xy * &v.x + &self.yy * &v.y + &self.yz * &v.z,
             z: &self.xz * &v.x + &self.yz * &v.y + &self.zz * &v.z,
@@ -246,12 +246,12 @@ impl Symmetric {
     }
 
     /// How a push at a point of a body moves that point by turning the body: `−[r] J [r]` of an inverse inertia `J`.
-    pub fn at_arm(&self, r: &Vector) -> Symmetric {
+    pub fn at_arm(&self, r: &Vector3) -> Symmetric {
         // The columns of J [r]ᵀ are J applied to the unit vectors crossed with r.
         let crossed = [
-            Vector::new(ZERO, r.z.clone(), -&r.y),
-            Vector::new(-&r.z, ZERO, r.x.clone()),
-            Vector::new(r.y.clone(), -&r.x, ZERO),
+            Vector3::new(ZERO, r.z.clone(), -&r.y),
+            Vector3::new(-&r.z, ZERO, r.x.clone()),
+            Vector3::new(r.y.clone(), -&r.x, ZERO),
         ];
         let turned = crossed.each_ref().map(|v| self.times(v));
         let entry = |a: usize, b: usize| crossed[a].dot(&turned[b]);

@@ -13,7 +13,7 @@ use crate::reset::started;
 use crate::sensors::{Readings, SENSORS, WiredSensor};
 use crate::solver::Solver;
 use crate::state::WorldState;
-use crate::vector::Vector;
+use crate::vector::Vector3;
 
 /// Many copies of a described world on a device.
 ///
@@ -176,7 +176,7 @@ impl World {
             self.description.name,
             &actions.shape()[..],
         );
-        let forces: Option<Vec<Vector>> = forces.map(|forces| {
+        let forces: Option<Vec<Vector3>> = forces.map(|forces| {
             let still =
                 WorldState { position: state.position.clone(), velocity: forces.clone(), ..state.clone() };
             unpack(&still, self.solver.arrangement).into_iter().map(|slot| slot.moving.velocity).collect()
@@ -208,7 +208,7 @@ impl World {
     pub fn energy(&self, state: &WorldState) -> Tensor {
         let slots = unpack(state, self.solver.arrangement);
         let posed = self.solver.posed(&slots);
-        let gravity = Vector::known(self.solver.gravity.0);
+        let gravity = Vector3::known(self.solver.gravity.0);
         let mut rows = vec![];
         for ((slot, posed), columns) in slots.iter().zip(&posed).zip(&self.solver.columns) {
             let spin = posed.axes.own(&slot.moving.spin);
@@ -231,9 +231,8 @@ impl World {
 
     /// The momentum of every world, `[worlds, 2 or 3]`.
     pub fn momentum(&self, state: &WorldState) -> Tensor {
-        let masses: Vec<f64> = self.assembly.bodies.iter().map(|body| body.mass).collect();
-        let masses =
-            Tensor::from_f64(&masses, [masses.len(), 1], &self.device).cast(farad_tensor::DType::F32);
+        let masses: Vec<f32> = self.assembly.bodies.iter().map(|body| body.mass as f32).collect();
+        let masses = Tensor::from_vec(masses, [self.bodies(), 1], &self.device);
         (&state.velocity * masses).sum_axes([1])
     }
 
@@ -255,16 +254,29 @@ impl World {
         Tensor::stack(&parts.iter().collect::<Vec<_>>(), 1)
     }
 
-    /// How far the anchors of every world's worst joint have come apart, in meters, `[worlds]`.
-    pub fn drift(&self, state: &WorldState) -> Tensor {
+    /// How far the anchors of every rigid joint have come apart, in meters: `[worlds, joints]`, springs left out.
+    pub fn gaps(&self, state: &WorldState) -> Tensor {
         let slots = unpack(state, self.solver.arrangement);
         let shown = PosedBodies::new(&self.solver.posed(&slots));
-        let gaps = self.solver.joints.iter().map(|group| {
-            let prepared = group.prepare(&shown, 1.0);
-            let rows = prepared.child().len();
-            prepared.gap().filled(state.worlds(), rows, &self.device).max_axes([1, 2])
+        let groups = self.solver.joints.iter().map(|group| {
+            let rows = group.members.len();
+            group.prepare(&shown, 1.0).gap().filled(state.worlds(), rows, &self.device).squeeze(2)
         });
-        gaps.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Tensor::zeros([state.worlds()], &self.device))
+        let groups: Vec<Tensor> = groups.collect();
+        if groups.is_empty() {
+            return Tensor::zeros([state.worlds(), 0], &self.device);
+        }
+        // Groups have their own order.
+        let first = |group: usize| self.solver.joints[..group].iter().map(|g| g.members.len()).sum::<usize>();
+        let order = self.joint_places.iter().map(|&(group, row)| (first(group) + row) as i32).collect();
+        let order = Tensor::from_vec(order, [self.joint_places.len()], &self.device);
+        Tensor::concat(&groups.iter().collect::<Vec<_>>(), 1).index_select(1, &order)
+    }
+
+    /// How far the anchors of every world's worst joint have come apart, in meters, `[worlds]`.
+    pub fn drift(&self, state: &WorldState) -> Tensor {
+        let gaps = self.gaps(state);
+        if gaps.shape()[1] == 0 { Tensor::zeros([state.worlds()], &self.device) } else { gaps.max_axes([1]) }
     }
 
     /// An error that names the first body that is nowhere or faster than 10 km/s, if there is one. Reads the state.

@@ -11,7 +11,7 @@ fn every_world_runs_with_random_actions() {
         assert_eq!(description.name, row.name);
         assert_eq!(Description::from_json(&description.to_json()).expect("its own text"), description);
         let world = World::new(&description, &device).unwrap_or_else(|e| panic!("{}: {e}", row.name));
-        let (steps, worlds) = (200, 4);
+        let (steps, worlds) = (60, 4);
         let actions = Tensor::rand_at(1, 0, [steps, worlds, world.motors()], &device) * 2.0 - 1.0;
         let clock = std::time::Instant::now();
         let rollout = world.rollout(&world.reset(worlds, 3), &actions, &RolloutOptions::states());
@@ -25,4 +25,40 @@ fn every_world_runs_with_random_actions() {
         println!("{}: {first:?}, drift {:.3} mm, {} contacts", row.name, drift * 1e3, world.contacts());
         assert!(drift < 2e-3, "{}: drift {drift}", row.name);
     }
+}
+
+#[test]
+fn steps_a_roll_out_and_a_policy_come_to_the_same() {
+    for name in ["cart-pole", "hopper"] {
+        let world = World::named(name, &Device::cpu()).expect("a row");
+        let start = world.reset(3, 2);
+        let act = |seen: &Tensor| (seen.narrow(1, 1, 1) * 0.3).broadcast_to([3, world.motors()]);
+        let driven = world.rollout_with(&start, 6, act);
+        let again = world.rollout(&start, &driven.actions, &RolloutOptions::default()).last;
+        let mut state = start.clone();
+        for _ in 0..6 {
+            state = world.step(&state, &act(&world.observe(&state)));
+        }
+        for (other, what) in [(&again, "roll-out"), (&state, "steps")] {
+            let (a, b) = (driven.last.position.to_vec::<f32>(), other.position.to_vec::<f32>());
+            let (a, b) = (a.expect("a read"), b.expect("a read"));
+            a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < 1e-4, "{name}, {what}: {a} {b}"));
+        }
+        let end = driven.states.position.narrow(0, 5, 1).squeeze(0).to_vec::<f32>().expect("a read");
+        assert_eq!(end, driven.last.position.to_vec::<f32>().expect("a read"), "{name}");
+    }
+}
+
+#[test]
+fn starts_differ_and_hold_together_and_worlds_start_again() {
+    let world = World::named("hopper", &Device::cpu()).expect("a row");
+    let (a, b) = (world.reset(4, 1), world.reset(4, 2));
+    assert!(world.drift(&a).max().item().expect("a read") < 1e-6);
+    let read = |t: &Tensor| t.to_vec::<f32>().expect("a read");
+    assert_ne!(read(&a.position), read(&b.position));
+    assert_eq!(read(&a.position), read(&world.reset(4, 1).position));
+    let mask = Tensor::from_vec(vec![false, true, false, false], [4], world.device());
+    let mixed = a.replaced(&mask, &b);
+    assert_eq!(read(&mixed.world(1).position), read(&b.world(1).position));
+    assert_eq!(read(&mixed.world(2).position), read(&a.world(2).position));
 }

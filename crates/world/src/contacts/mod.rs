@@ -13,8 +13,8 @@ use crate::bodies::{PosedBodies, Velocities};
 use crate::description::ContactRule;
 use crate::joints::columns;
 use crate::quantity::{ONE, Quantity, ZERO};
-use crate::rows::{Arrangement, RowIndex, Side};
-use crate::vector::Vector;
+use crate::rows::{Arrangement, ConstraintSide, RowIndex};
+use crate::vector::Vector3;
 pub(crate) use table::{ContactTables, tables};
 use table::{PlaneRow, PointBoxRow, SegmentRow};
 
@@ -36,23 +36,23 @@ pub(crate) struct ContactGroup {
 enum ContactKind {
     /// A point with a radius, and a plane. Rims of cylinders reach out toward the plane by a second radius.
     PointPlane {
-        point: Vector,
+        point: Vector3,
         radius: Quantity,
         rim: Quantity,
-        axis: Vector,
-        normal: Vector,
+        axis: Vector3,
+        normal: Vector3,
         offset: Quantity,
     },
     /// Two segments with radii: spheres and capsules.
-    Segments { centers: [Vector; 2], halves: [Vector; 2], radii: [Quantity; 2] },
+    Segments { centers: [Vector3; 2], halves: [Vector3; 2], radii: [Quantity; 2] },
     /// A point with a radius, and a box.
-    PointBox { point: Vector, radius: Quantity, center: Vector, axes: [Vector; 3], half: Vector },
+    PointBox { point: Vector3, radius: Quantity, center: Vector3, axes: [Vector3; 3], half: Vector3 },
 }
 
 /// Where rows touch now.
-struct Touch {
-    arms: [Vector; 2],
-    normal: Vector,
+struct TouchPlace {
+    arms: [Vector3; 2],
+    normal: Vector3,
     gap: Quantity,
 }
 
@@ -64,7 +64,7 @@ impl ContactGroup {
         plane: bool,
         device: &Device,
     ) -> Vec<ContactGroup> {
-        let maker = Maker { bodies, arrangement, plane, device };
+        let maker = GroupMaker { bodies, arrangement, plane, device };
         let planes = arrangement.groups(&tables.planes).into_iter().map(|rows| maker.planes(&rows));
         let segments = arrangement.groups(&tables.segments).into_iter().map(|rows| maker.segments(&rows));
         let boxes = arrangement.groups(&tables.boxes).into_iter().map(|rows| maker.boxes(&rows));
@@ -75,7 +75,7 @@ impl ContactGroup {
         self.sides.each_ref().map(Option::as_ref)
     }
 
-    fn touch(&self, posed: &PosedBodies) -> ([Side; 2], Touch) {
+    fn touch(&self, posed: &PosedBodies) -> ([ConstraintSide; 2], TouchPlace) {
         let indices = self.indices();
         let sides = [0, 1].map(|n| posed.side(indices[n], &self.masses[n], &self.splits[n]));
         let touch = self.kind.touch(&sides);
@@ -85,11 +85,11 @@ impl ContactGroup {
     /// What does not change in a sub-step of this time.
     pub fn prepare(&self, posed: &PosedBodies, rule: &ContactRule, time: f64) -> PreparedContacts<'_> {
         let (sides, touch) = self.touch(posed);
-        let Touch { arms, normal, gap } = touch;
+        let TouchPlace { arms, normal, gap } = touch;
         let mut way = Quantity::Known(rule.compliance / (time * time));
         let mut slip: Quantity = ZERO;
         for side in 0..2 {
-            let Side { inertia, mass, split, .. } = &sides[side];
+            let ConstraintSide { inertia, mass, split, .. } = &sides[side];
             let across = arms[side].cross(&normal);
             way = way + split * (mass + across.dot(&inertia.times(&across)));
             // The trace of how the point gives way: along the normal and across it.
@@ -111,7 +111,7 @@ impl ContactGroup {
             smoothing: rule.smoothing,
             threshold: rule.threshold,
             push: ZERO,
-            rub: Vector::zero(),
+            rub: Vector3::zero(),
         }
     }
 }
@@ -119,8 +119,8 @@ impl ContactGroup {
 /// A group with what does not change in a sub-step, and the pushes so far.
 pub(crate) struct PreparedContacts<'a> {
     group: &'a ContactGroup,
-    arms: [Vector; 2],
-    normal: Vector,
+    arms: [Vector3; 2],
+    normal: Vector3,
     way: Quantity,
     ease: Quantity,
     slip_ease: Quantity,
@@ -130,11 +130,11 @@ pub(crate) struct PreparedContacts<'a> {
     smoothing: f64,
     threshold: f64,
     push: Quantity,
-    rub: Vector,
+    rub: Vector3,
 }
 
 impl PreparedContacts<'_> {
-    fn approach(&self, velocities: &Velocities) -> (Vector, Quantity) {
+    fn approach(&self, velocities: &Velocities) -> (Vector3, Quantity) {
         let [a, b] = self.group.indices().map(|index| velocities.side(index));
         let apart = a.at(&self.arms[0]) - b.at(&self.arms[1]);
         let speed = self.normal.dot(&apart);
@@ -189,14 +189,14 @@ fn rounded_relu(x: &Quantity, width: f64) -> Quantity {
 }
 
 /// What groups are made with.
-struct Maker<'a> {
+struct GroupMaker<'a> {
     bodies: &'a [BodyRow],
     arrangement: Arrangement,
     plane: bool,
     device: &'a Device,
 }
 
-impl Maker<'_> {
+impl GroupMaker<'_> {
     fn group(
         &self,
         sides: [Option<Vec<usize>>; 2],
@@ -228,7 +228,7 @@ impl Maker<'_> {
         Quantity::column(&rows.iter().map(of).collect::<Vec<_>>(), self.device)
     }
 
-    fn points<T>(&self, rows: &[T], of: impl Fn(&T) -> crate::geometry::Point) -> Vector {
+    fn points<T>(&self, rows: &[T], of: impl Fn(&T) -> crate::geometry::Point3) -> Vector3 {
         columns(&rows.iter().map(of).collect::<Vec<_>>(), self.device)
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::assembly::BodyRow;
 use crate::description::{Description, MOST_CONTACTS, Solid, SolidKind};
 use crate::error::{WorldError, WorldResult};
-use crate::geometry::{Point, Quaternion};
+use crate::geometry::{Point3, Quaternion};
 
 /// The radius of a box's corners, as a share of its least half side.
 const CORNER: f64 = 0.1;
@@ -21,11 +21,11 @@ const MOST_PARTNERS: f64 = 6.0;
 #[derive(Clone, Debug)]
 pub(crate) struct PlaneRow {
     pub body: usize,
-    pub point: Point,
+    pub point: Point3,
     pub radius: f64,
     pub rim: f64,
-    pub axis: Point,
-    pub normal: Point,
+    pub axis: Point3,
+    pub normal: Point3,
     pub offset: f64,
     /// Friction and restitution.
     pub surface: [f64; 2],
@@ -34,8 +34,8 @@ pub(crate) struct PlaneRow {
 /// A segment with a radius in a body: a sphere has no length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThickSegment {
-    pub center: Point,
-    pub half: Point,
+    pub center: Point3,
+    pub half: Point3,
     pub radius: f64,
 }
 
@@ -51,11 +51,11 @@ pub(crate) struct SegmentRow {
 #[derive(Clone, Debug)]
 pub(crate) struct PointBoxRow {
     pub bodies: [usize; 2],
-    pub point: Point,
+    pub point: Point3,
     pub radius: f64,
-    pub center: Point,
-    pub axes: [Point; 3],
-    pub half: Point,
+    pub center: Point3,
+    pub axes: [Point3; 3],
+    pub half: Point3,
     pub surface: [f64; 2],
 }
 
@@ -93,17 +93,17 @@ impl ContactTables {
 }
 
 /// A solid as its body sees it.
-struct Placed<'a> {
+struct PlacedSolid<'a> {
     solid: &'a Solid,
-    center: Point,
+    center: Point3,
     turn: Quaternion,
     plane: bool,
 }
 
-impl Placed<'_> {
+impl PlacedSolid<'_> {
     /// The segment that spheres, capsules and (against bodies) cylinders are.
     fn segment(&self) -> Option<ThickSegment> {
-        let along = |length: f64| self.turn.turn(Point([length, 0.0, 0.0]));
+        let along = |length: f64| self.turn.turn(Point3([length, 0.0, 0.0]));
         let segment =
             |half: f64, radius: f64| Some(ThickSegment { center: self.center, half: along(half), radius });
         match self.solid.kind() {
@@ -126,32 +126,32 @@ impl Placed<'_> {
     }
 
     /// The corners of a box, with their radius.
-    fn corners(&self, half: [f64; 3]) -> Vec<(Point, f64)> {
+    fn corners(&self, half: [f64; 3]) -> Vec<(Point3, f64)> {
         let sides = if self.plane { &half[..2] } else { &half[..] };
         let radius = CORNER * sides.iter().copied().fold(f64::INFINITY, f64::min);
         let count = 1 << sides.len();
         let corner = |n: usize| {
             let sign = |k: usize| if n >> k & 1 == 1 { 1.0 } else { -1.0 };
             let at = [0, 1, 2].map(|k| if k < sides.len() { sign(k) * (half[k] - radius) } else { 0.0 });
-            (self.center.plus(self.turn.turn(Point(at))), radius)
+            (self.center.plus(self.turn.turn(Point3(at))), radius)
         };
         (0..count).map(corner).collect()
     }
 
     /// Points with a radius, and with the radius and axis of a rim, that touch a plane before anything else does.
-    fn points(&self) -> Vec<(Point, f64, f64, Point)> {
-        let none = Point::default();
+    fn points(&self) -> Vec<(Point3, f64, f64, Point3)> {
+        let none = Point3::default();
         if let Some(half) = self.half() {
             return self.corners(half).into_iter().map(|(at, radius)| (at, radius, 0.0, none)).collect();
         }
-        let out = |p: [f64; 3]| self.center.plus(self.turn.turn(Point(p)));
+        let out = |p: [f64; 3]| self.center.plus(self.turn.turn(Point3(p)));
         match self.solid.kind() {
             SolidKind::Sphere { radius } => vec![(self.center, radius, 0.0, none)],
             SolidKind::Capsule { radius, half_length } => {
                 [-half_length, half_length].map(|x| (out([x, 0.0, 0.0]), radius, 0.0, none)).to_vec()
             }
             SolidKind::Cylinder { radius, half_length } => {
-                let axis = self.turn.turn(Point([1.0, 0.0, 0.0]));
+                let axis = self.turn.turn(Point3([1.0, 0.0, 0.0]));
                 let cap = |x: f64| {
                     let rim = (0..RIM_POINTS).map(move |n| {
                         let angle = std::f64::consts::TAU * n as f64 / RIM_POINTS as f64;
@@ -174,7 +174,7 @@ fn met(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
 pub(crate) fn tables(description: &Description, bodies: &[BodyRow]) -> WorldResult<ContactTables> {
     let mut tables = ContactTables::default();
     let plane = description.dimensions == 2;
-    let placed = |body: usize| -> Vec<Placed<'_>> {
+    let placed = |body: usize| -> Vec<PlacedSolid<'_>> {
         let solids = description.bodies[body].solids.iter();
         let place = |solid: &'_ Solid| {
             let (at, turn) = solid.place();
@@ -182,7 +182,7 @@ pub(crate) fn tables(description: &Description, bodies: &[BodyRow]) -> WorldResu
         };
         solids
             .map(|solid| (solid, place(solid)))
-            .map(|(solid, (center, turn))| Placed { solid, center, turn, plane })
+            .map(|(solid, (center, turn))| PlacedSolid { solid, center, turn, plane })
             .collect()
     };
     for body in 0..bodies.len() {
@@ -199,7 +199,7 @@ pub(crate) fn tables(description: &Description, bodies: &[BodyRow]) -> WorldResu
                     radius,
                     rim,
                     axis,
-                    normal: Point(normal).unit(),
+                    normal: Point3(normal).unit(),
                     offset: ground.offset,
                     surface,
                 });
@@ -248,8 +248,8 @@ fn pairs(description: &Description) -> Vec<[usize; 2]> {
 }
 
 /// The rows of two solids.
-fn meet(tables: &mut ContactTables, bodies: [usize; 2], solids: [&Placed<'_>; 2]) {
-    let surface = |placed: &Placed<'_>| [placed.solid.friction, placed.solid.restitution];
+fn meet(tables: &mut ContactTables, bodies: [usize; 2], solids: [&PlacedSolid<'_>; 2]) {
+    let surface = |placed: &PlacedSolid<'_>| [placed.solid.friction, placed.solid.restitution];
     let surface = met(surface(solids[0]), surface(solids[1]));
     if let (Some(a), Some(b)) = (solids[0].segment(), solids[1].segment()) {
         tables.segments.push(SegmentRow { bodies, ends: [a, b], surface });
@@ -259,7 +259,7 @@ fn meet(tables: &mut ContactTables, bodies: [usize; 2], solids: [&Placed<'_>; 2]
         let Some(half) = solids[other].half() else { continue };
         let bodies = [bodies[own], bodies[other]];
         let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        let axes = axes.map(|axis| solids[other].turn.turn(Point(axis)));
+        let axes = axes.map(|axis| solids[other].turn.turn(Point3(axis)));
         let center = solids[other].center;
         let points = match (solids[own].segment(), solids[own].half()) {
             (Some(s), _) if s.half.length() == 0.0 => vec![(s.center, s.radius)],
@@ -267,14 +267,21 @@ fn meet(tables: &mut ContactTables, bodies: [usize; 2], solids: [&Placed<'_>; 2]
             (None, Some(own_half)) => solids[own].corners(own_half),
             (None, None) => vec![],
         };
-        let row =
-            |(point, radius)| PointBoxRow { bodies, point, radius, center, axes, half: Point(half), surface };
+        let row = |(point, radius)| PointBoxRow {
+            bodies,
+            point,
+            radius,
+            center,
+            axes,
+            half: Point3(half),
+            surface,
+        };
         tables.boxes.extend(points.into_iter().map(row));
         // Corners of the box against the side of a capsule.
         if let Some(segment) = solids[own].segment().filter(|s| s.half.length() > 0.0) {
             let corners = solids[other].corners(half).into_iter();
             tables.segments.extend(corners.map(|(at, radius)| {
-                let corner = ThickSegment { center: at, half: Point::default(), radius };
+                let corner = ThickSegment { center: at, half: Point3::default(), radius };
                 SegmentRow { bodies, ends: [segment, corner], surface }
             }));
         }

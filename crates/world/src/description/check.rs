@@ -5,7 +5,7 @@ use super::{
     RigidBody, Solid, SolidShape,
 };
 use crate::error::{WorldError, WorldResult, wrong};
-use crate::geometry::Point;
+use crate::geometry::Point3;
 use crate::sensors::SENSORS;
 
 /// The largest number that makes sense for a length, a mass or a speed.
@@ -181,12 +181,12 @@ impl Description {
             let message = format!("a {:?} has other axes ({count} vs {least} to {most})", joint.kind);
             return wrong(format!("joints[{n}].axes"), message.to_lowercase());
         }
-        let mut before: Vec<Point> = vec![];
+        let mut before: Vec<Point3> = vec![];
         for (k, axis) in joint.axes.iter().enumerate() {
             let path = format!("joints[{n}].axes[{k}]");
             if joint.kind == JointKind::Slide || !plane {
                 self.direction(&format!("{path}.axis"), &axis.axis)?;
-                let own = Point(self.vector(&axis.axis)).unit();
+                let own = Point3(self.vector(&axis.axis)).unit();
                 if let Some(j) = before.iter().position(|other| other.dot(own).abs() > 1e-3) {
                     return wrong(format!("{path}.axis"), format!("not perpendicular to axes[{j}]"));
                 }

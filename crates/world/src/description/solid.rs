@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::geometry::{Matrix3, Point, Quaternion};
+use crate::geometry::{Matrix3, Point3, Quaternion};
 
 /// A solid of a body, at a place of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,9 +143,9 @@ impl Solid {
     }
 
     /// Where it lies in the body.
-    pub(crate) fn place(&self) -> (Point, Quaternion) {
+    pub(crate) fn place(&self) -> (Point3, Quaternion) {
         let at = [0, 1, 2].map(|n| self.position.get(n).copied().unwrap_or(0.0));
-        (Point(at), Quaternion::of(&self.rotation))
+        (Point3(at), Quaternion::of(&self.rotation))
     }
 
     pub(crate) fn mass(&self, dimensions: usize) -> f64 {

@@ -1,15 +1,15 @@
 //! From where a world is seen.
 
 use super::scene::Scene;
-use crate::geometry::Point;
+use crate::geometry::Point3;
 use crate::world::World;
 
 /// A camera without perspective: it looks along a direction at a point, and shows so many meters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorldCamera {
-    target: Point,
+    target: Point3,
     /// To the right, up, and where it looks, each of length one.
-    axes: [Point; 3],
+    axes: [Point3; 3],
     /// Meters from the lower to the upper edge.
     meters: f64,
     size: (usize, usize),
@@ -18,23 +18,23 @@ pub struct WorldCamera {
 
 /// A line of sight.
 pub(crate) struct Ray {
-    pub from: Point,
-    pub along: Point,
+    pub from: Point3,
+    pub along: Point3,
 }
 
 impl WorldCamera {
     /// A view of the whole world as it starts: along z in the plane, from the front and above in space.
     pub fn for_world(world: &World) -> WorldCamera {
         let plane = world.solver.plane;
-        let places: Vec<Point> = world.assembly.bodies.iter().map(|body| body.position).collect();
+        let places: Vec<Point3> = world.assembly.bodies.iter().map(|body| body.position).collect();
         let middle =
-            places.iter().fold(Point::default(), |sum, p| sum.plus(*p)).times(1.0 / places.len() as f64);
+            places.iter().fold(Point3::default(), |sum, p| sum.plus(*p)).times(1.0 / places.len() as f64);
         let reach = places.iter().map(|p| p.minus(middle).length()).fold(0.0, f64::max);
         let axes = match plane {
-            true => [Point([1.0, 0.0, 0.0]), Point([0.0, 1.0, 0.0]), Point([0.0, 0.0, -1.0])],
+            true => [Point3([1.0, 0.0, 0.0]), Point3([0.0, 1.0, 0.0]), Point3([0.0, 0.0, -1.0])],
             false => {
-                let along = Point([-0.35, 1.0, -0.3]).unit();
-                let right = along.cross(Point([0.0, 0.0, 1.0])).unit();
+                let along = Point3([-0.35, 1.0, -0.3]).unit();
+                let right = along.cross(Point3([0.0, 0.0, 1.0])).unit();
                 [right, right.cross(along), along]
             }
         };
@@ -53,7 +53,7 @@ impl WorldCamera {
 
     /// That looks at this place.
     pub fn at(self, target: [f64; 3]) -> WorldCamera {
-        WorldCamera { target: Point(target), ..self }
+        WorldCamera { target: Point3(target), ..self }
     }
 
     /// Whose films follow a body along the ground.

@@ -3,12 +3,12 @@
 use super::camera::Ray;
 use super::scene::DrawnSolid;
 use crate::description::SolidKind;
-use crate::geometry::Point;
+use crate::geometry::Point3;
 
 /// Where a ray meets a solid first.
 pub(crate) struct Hit {
     pub distance: f64,
-    pub normal: Point,
+    pub normal: Point3,
 }
 
 /// Where a ray meets a solid first, from outside.
@@ -16,10 +16,10 @@ pub(crate) fn meet(ray: &Ray, solid: &DrawnSolid) -> Option<Hit> {
     let back = solid.turn.inverse();
     let own = Ray { from: back.turn(ray.from.minus(solid.center)), along: back.turn(ray.along) };
     let hit = match solid.kind {
-        SolidKind::Sphere { radius } => sphere(&own, Point::default(), radius),
+        SolidKind::Sphere { radius } => sphere(&own, Point3::default(), radius),
         SolidKind::Box { half } => block(&own, half),
         SolidKind::Capsule { radius, half_length } => {
-            let ends = [-half_length, half_length].map(|x| sphere(&own, Point([x, 0.0, 0.0]), radius));
+            let ends = [-half_length, half_length].map(|x| sphere(&own, Point3([x, 0.0, 0.0]), radius));
             let [a, b] = ends;
             nearer(nearer(a, b), side(&own, radius, half_length))
         }
@@ -49,7 +49,7 @@ fn root(a: f64, b: f64, c: f64) -> Option<f64> {
     (distance > 0.0).then_some(distance)
 }
 
-fn sphere(ray: &Ray, center: Point, radius: f64) -> Option<Hit> {
+fn sphere(ray: &Ray, center: Point3, radius: f64) -> Option<Hit> {
     let from = ray.from.minus(center);
     let distance = root(ray.along.dot(ray.along), from.dot(ray.along), from.dot(from) - radius * radius)?;
     Some(Hit { distance, normal: from.plus(ray.along.times(distance)).unit() })
@@ -60,7 +60,7 @@ fn side(ray: &Ray, radius: f64, half_length: f64) -> Option<Hit> {
     let ([_, b, c], [_, y, z]) = (ray.from.0, ray.along.0);
     let distance = root(y * y + z * z, b * y + c * z, b * b + c * c - radius * radius)?;
     let at = ray.from.plus(ray.along.times(distance)).0;
-    (at[0].abs() <= half_length).then(|| Hit { distance, normal: Point([0.0, at[1], at[2]]).unit() })
+    (at[0].abs() <= half_length).then(|| Hit { distance, normal: Point3([0.0, at[1], at[2]]).unit() })
 }
 
 fn cap(ray: &Ray, radius: f64, half_length: f64, sign: f64) -> Option<Hit> {
@@ -71,7 +71,7 @@ fn cap(ray: &Ray, radius: f64, half_length: f64, sign: f64) -> Option<Hit> {
     let distance = (sign * half_length - ray.from.0[0]) / speed;
     let at = ray.from.plus(ray.along.times(distance)).0;
     let inside = at[1] * at[1] + at[2] * at[2] <= radius * radius;
-    (distance > 0.0 && inside).then_some(Hit { distance, normal: Point([sign, 0.0, 0.0]) })
+    (distance > 0.0 && inside).then_some(Hit { distance, normal: Point3([sign, 0.0, 0.0]) })
 }
 
 fn block(ray: &Ray, half: [f64; 3]) -> Option<Hit> {
@@ -89,7 +89,7 @@ fn block(ray: &Ray, half: [f64; 3]) -> Option<Hit> {
         if near > enter {
             let mut own = [0.0; 3];
             own[axis] = -along.signum();
-            (enter, normal) = (near, Some(Point(own)));
+            (enter, normal) = (near, Some(Point3(own)));
         }
         leave = f64::min(leave, far);
     }

@@ -3,7 +3,7 @@
 use super::camera::Ray;
 use super::ray::{Hit, meet};
 use crate::description::SolidKind;
-use crate::geometry::{Point, Quaternion};
+use crate::geometry::{Point3, Quaternion};
 use crate::world::World;
 
 const SKY: [f64; 3] = [0.93, 0.95, 0.98];
@@ -14,7 +14,7 @@ const THICKNESS: f64 = 0.05;
 
 /// A solid where it is now.
 pub(crate) struct DrawnSolid {
-    pub center: Point,
+    pub center: Point3,
     pub turn: Quaternion,
     pub kind: SolidKind,
     color: [f64; 3],
@@ -23,10 +23,10 @@ pub(crate) struct DrawnSolid {
 /// Everything that is drawn.
 pub(crate) struct Scene {
     solids: Vec<DrawnSolid>,
-    planes: Vec<(Point, f64)>,
+    planes: Vec<(Point3, f64)>,
     plane: bool,
-    pub up: Point,
-    pub places: Vec<Point>,
+    pub up: Point3,
+    pub places: Vec<Point3>,
 }
 
 impl Scene {
@@ -36,15 +36,15 @@ impl Scene {
         let plane = world.solver.plane;
         let part = |list: &[f32], n: usize| f64::from(list[n]);
         let mut scene =
-            Scene { solids: vec![], planes: vec![], plane, up: Point(description.up()), places: vec![] };
+            Scene { solids: vec![], planes: vec![], plane, up: Point3(description.up()), places: vec![] };
         for (n, body) in description.bodies.iter().enumerate() {
             let (at, turn) = match plane {
                 true => (
-                    Point([part(places, 2 * n), part(places, 2 * n + 1), 0.0]),
+                    Point3([part(places, 2 * n), part(places, 2 * n + 1), 0.0]),
                     Quaternion([part(turns, 2 * n), 0.0, 0.0, part(turns, 2 * n + 1)]),
                 ),
                 false => (
-                    Point([0, 1, 2].map(|k| part(places, 3 * n + k))),
+                    Point3([0, 1, 2].map(|k| part(places, 3 * n + k))),
                     Quaternion([0, 1, 2, 3].map(|k| part(turns, 4 * n + k))),
                 ),
             };
@@ -59,7 +59,7 @@ impl Scene {
         }
         let planes = description.planes.iter().map(|ground| {
             let normal = ground.normal.as_ref().map_or(description.up(), |n| description.vector(n));
-            (Point(normal).unit(), ground.offset)
+            (Point3(normal).unit(), ground.offset)
         });
         scene.planes = planes.collect();
         scene
@@ -89,7 +89,7 @@ impl Scene {
     }
 
     /// Where a ray meets a plane. In the plane, all that is below it is earth.
-    fn ground(&self, ray: &Ray, normal: Point, offset: f64) -> Option<f64> {
+    fn ground(&self, ray: &Ray, normal: Point3, offset: f64) -> Option<f64> {
         let over = ray.from.dot(normal) - offset;
         let down = -ray.along.dot(normal);
         if self.plane {
@@ -99,10 +99,10 @@ impl Scene {
     }
 
     /// Earth has squares of half a meter, and shadows from straight above.
-    fn earth(&self, at: Point, normal: Point, offset: f64) -> [f64; 3] {
+    fn earth(&self, at: Point3, normal: Point3, offset: f64) -> [f64; 3] {
         let square = |v: f64| (v * 2.0).floor() as i64;
         if self.plane {
-            let along = Point([normal.0[1], -normal.0[0], 0.0]);
+            let along = Point3([normal.0[1], -normal.0[0], 0.0]);
             let band = square(at.dot(along)).rem_euclid(2) as usize;
             let edge = at.dot(normal) - offset > -0.03;
             return if edge { EARTH[1].map(|c| c * 0.7) } else { EARTH[band] };
@@ -117,8 +117,8 @@ impl Scene {
 }
 
 /// Light from above, the left and the front.
-fn shade(normal: Point) -> f64 {
-    let light = Point([-0.4, -0.6, 0.9]).unit();
+fn shade(normal: Point3) -> f64 {
+    let light = Point3([-0.4, -0.6, 0.9]).unit();
     0.45 + 0.55 * normal.dot(light).max(0.0)
 }
 
