@@ -58,6 +58,6 @@ fn check(words: &[String]) -> Result<(), String> {
         Ok(_) => return Ok(()),
     };
     let Some(name) = &options.name else { return Ok(()) };
-    let known = KINDS.learning(name);
+    let known = KINDS.learning(crate::train::subject_of(name));
     known.map(|_| ()).ok_or_else(|| format!("there is no `{name}` to train"))
 }

@@ -29,10 +29,10 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     let name = options.name.as_deref().unwrap_or_default();
     let (kind, subject) = match &resumed {
         Some(run) => (KINDS.of(run)?, ""),
-        None => {
-            let asked = if is_world(name) { WORLD } else { name };
-            KINDS.learning(asked).map(|(kind, subject)| (kind, subject.name)).ok_or_else(|| unknown(name))?
-        }
+        None => KINDS
+            .learning(subject_of(name))
+            .map(|(kind, subject)| (kind, subject.name))
+            .ok_or_else(|| unknown(name))?,
     };
     options.flags.check(kind, subject, resumed.as_ref())?;
     training::train(kind, options, subject, resumed)
@@ -43,7 +43,12 @@ const WORLD: &str = "world";
 
 /// Whether a name is a file that describes bodies.
 pub fn is_world(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|ending| ending == "json") && Path::new(name).is_file()
+    Path::new(name).extension().is_some_and(|ending| ending == "json")
+}
+
+/// What a name means: files that describe bodies have a subject of their own.
+pub fn subject_of(name: &str) -> &str {
+    if is_world(name) { WORLD } else { name }
 }
 
 /// The key of an assignment.

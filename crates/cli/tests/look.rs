@@ -137,6 +137,12 @@ fn bad_command_lines_are_answered_in_one_form() {
         ("eval", 2, "error: eval: RUN is missing\nusage: farad eval"),
         ("eval life-5", 1, "did you mean `runs/life-5`?"),
         ("eval text.txt", 1, "error: run: not a run: text.txt"),
+        ("train nowhere.json", 1, "nowhere.json: No such file or directory"),
+        (
+            "watch runs/life-5",
+            1,
+            "error: watch: nothing acts in this run: runs/life-5 is a run of kind automaton\nhelp: ",
+        ),
         ("eval runs/life-5 --speed", 2, "error: eval: --speed is not for a run of kind automaton\nhelp: "),
         (
             "eval runs/life-5 --device cpu",

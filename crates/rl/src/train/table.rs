@@ -41,8 +41,9 @@ pub const WORLDS: [NamedWorld; 8] = [
             (ppo.worlds, ppo.horizon, ppo.epochs, ppo.discount) = (64, 64, 8, 0.95);
             (ppo.normalize, ppo.normalize_rewards, ppo.bootstrap) = (true, true, true);
             (ppo.clip_value, ppo.entropy) = (false, 0.0);
-            (evolution.population, evolution.noise, evolution.step) = (64, 0.1, 0.1);
-            settings.updates = if settings.algorithm == "ppo" { 120 } else { 300 };
+            (evolution.population, evolution.trials, evolution.noise) = (64, 8, 0.1);
+            (evolution.step, evolution.decay) = (0.1, 0.0);
+            settings.updates = if settings.algorithm == "ppo" { 120 } else { 500 };
         },
     },
     NamedWorld {
