@@ -41,7 +41,7 @@ pub struct Chart {
 }
 
 /// The lines as they are drawn: `None` is the row below the break.
-type Placed = Vec<(f64, Option<f64>)>;
+type PlacedLine = Vec<(f64, Option<f64>)>;
 
 impl Chart {
     /// An empty chart with a title and names for its axes.
@@ -100,7 +100,7 @@ impl Chart {
         if below {
             row_below(&mut canvas, &plot, foot, &row);
         }
-        let place = |points: &[(f64, f64)]| -> Placed {
+        let place = |points: &[(f64, f64)]| -> PlacedLine {
             let finite = points.iter().filter(|&&p| self.shows(p));
             let height = |v: f64| if self.is_below(v) { None } else { Some(plot.y(&y, v)) };
             finite.map(|&(at, v)| (plot.x(&x, at), height(v))).collect()
@@ -194,7 +194,7 @@ impl Chart {
         text
     }
 
-    fn shade(&self, canvas: &mut Canvas, [low, high]: &[Placed; 2], bottom: f64, color: Color) {
+    fn shade(&self, canvas: &mut Canvas, [low, high]: &[PlacedLine; 2], bottom: f64, color: Color) {
         let point = |&(x, y): &(f64, Option<f64>)| (x, y.unwrap_or(bottom));
         let around: Vec<Point> = low.iter().map(point).chain(high.iter().rev().map(point)).collect();
         if around.len() > 2 {
@@ -202,7 +202,7 @@ impl Chart {
         }
     }
 
-    fn draw(&self, canvas: &mut Canvas, number: usize, series: &Series, points: Placed, row: f64) {
+    fn draw(&self, canvas: &mut Canvas, number: usize, series: &Series, points: PlacedLine, row: f64) {
         let color = self.color(number, series);
         let at: Vec<Point> = points.iter().map(|&(x, y)| (x, y.unwrap_or(row))).collect();
         let style = if series.dashed { DASHES } else { "" };

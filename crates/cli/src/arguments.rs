@@ -11,6 +11,7 @@ mod results;
 mod rows;
 mod shell;
 mod train;
+mod watch;
 
 use clap::{Parser, Subcommand};
 
@@ -30,6 +31,8 @@ use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
 use train::TRAIN_EXAMPLES;
 pub use train::{TrainOptions, learnable};
+use watch::WATCH_EXAMPLES;
+pub use watch::WatchOptions;
 
 use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::look::{HELP, brief, examples};
@@ -108,6 +111,9 @@ pub enum Command {
     /// Run the circuit of an automaton on a grid
     #[command(after_help = brief(SIMULATE_EXAMPLES), after_long_help = examples(SIMULATE_EXAMPLES))]
     Simulate(SimulateOptions),
+    /// See an agent or a controller act, as a film
+    #[command(after_help = brief(WATCH_EXAMPLES), after_long_help = examples(WATCH_EXAMPLES))]
+    Watch(WatchOptions),
     /// List the devices of this machine
     #[command(after_help = brief(DEVICES_EXAMPLES), after_long_help = examples(DEVICES_EXAMPLES))]
     Devices(DevicesOptions),

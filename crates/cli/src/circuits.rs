@@ -5,6 +5,7 @@ use farad::run::{Run, json};
 use farad_circuit::{Circuit, Statistics};
 use farad_dashboard::Newest;
 use farad_logic::{boolean, classify, report, train};
+use farad_rl::controller;
 
 use crate::error::{Error, Result};
 
@@ -30,10 +31,11 @@ struct CircuitKind {
     newest: fn(&Run) -> farad_logic::Result<Newest>,
 }
 
-const SOURCES: [CircuitKind; 3] = [
+const SOURCES: [CircuitKind; 4] = [
     CircuitKind { kind: train::KIND, seeds: true, circuit: automaton, newest: newest_automaton },
     CircuitKind { kind: classify::KIND, seeds: false, circuit: network, newest: newest_network },
     CircuitKind { kind: boolean::KIND, seeds: false, circuit: function, newest: newest_function },
+    CircuitKind { kind: controller::KIND, seeds: false, circuit: controls, newest: newest_controller },
 ];
 
 fn source(run: &Run) -> Option<&'static CircuitKind> {
@@ -165,4 +167,19 @@ fn newest_function(run: &Run) -> farad_logic::Result<Newest> {
     let learned = boolean::Learned::of(run)?;
     let facts = json!({ "kind": "network", "update": learned.kept_after, "updates": learned.steps });
     Ok(Newest { circuit: Circuit::Netlist(learned.netlist), drawn: None, facts })
+}
+
+fn controls(run: &Run, wanted: &Wanted) -> Result<Circuit> {
+    Ok(Circuit::Netlist(match wanted.raw {
+        true => controller::repaired(run)?,
+        false => controller::simplified(run)?,
+    }))
+}
+
+/// The circuit of a controller.
+fn newest_controller(run: &Run) -> farad_logic::Result<Newest> {
+    let netlist = controller::simplified(run)?;
+    let updates = run.checkpoint()?.map_or(0, |checkpoint| checkpoint.step());
+    let facts = json!({ "kind": "network", "update": updates, "updates": updates, "simplified": true });
+    Ok(Newest { circuit: Circuit::Netlist(netlist), drawn: None, facts })
 }

@@ -75,6 +75,10 @@ pub enum Error {
         "simulate: this circuit is no automaton: {path}\nhelp: export it and use the test bench, or simulate the circuit of a run"
     )]
     NoAutomaton { path: String },
+    #[error(
+        "watch: nothing acts in this run: {path} is a run of kind {kind}\nhelp: agents and controllers act, such as those of `farad train cartpole`"
+    )]
+    NotWatched { path: String, kind: String },
     #[error("train: there is nothing called `{name}` to learn{nearest}\nhelp: there are {names}")]
     UnknownName { name: String, nearest: String, names: String },
     #[error("train: {what} does not take {flag}\nhelp: use {instead}")]

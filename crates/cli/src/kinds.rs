@@ -6,6 +6,9 @@ use farad_lm::train::Language;
 use farad_logic::boolean::BooleanTables;
 use farad_logic::classify::Classifiers;
 use farad_logic::train::Automata;
+use farad_rl::controller::Controllers;
+use farad_rl::train::Worlds;
 
 /// All kinds.
-pub const KINDS: Kinds = Kinds(&[&Automata, &Classifiers, &BooleanTables, &Supervised, &Language]);
+pub const KINDS: Kinds =
+    Kinds(&[&Automata, &Classifiers, &BooleanTables, &Supervised, &Language, &Worlds, &Controllers]);

@@ -46,6 +46,7 @@ mod train;
 mod training;
 mod tune;
 mod usage;
+mod watch;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::run(&options),
         Command::Inspect(options) => inspect::run(&options),
         Command::Simulate(options) => simulate::run(&options),
+        Command::Watch(options) => watch::run(&options),
         Command::Devices(options) => devices::run(&options),
         Command::Generate(options) => lm::generate::run(&options),
         Command::Chat(options) => lm::chat::run(&options),

@@ -30,11 +30,20 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     let (kind, subject) = match &resumed {
         Some(run) => (KINDS.of(run)?, ""),
         None => {
-            KINDS.learning(name).map(|(kind, subject)| (kind, subject.name)).ok_or_else(|| unknown(name))?
+            let asked = if is_world(name) { WORLD } else { name };
+            KINDS.learning(asked).map(|(kind, subject)| (kind, subject.name)).ok_or_else(|| unknown(name))?
         }
     };
     options.flags.check(kind, subject, resumed.as_ref())?;
     training::train(kind, options, subject, resumed)
+}
+
+/// The subject of a file that describes bodies.
+const WORLD: &str = "world";
+
+/// Whether a name is a file that describes bodies.
+pub fn is_world(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "json") && Path::new(name).is_file()
 }
 
 /// The key of an assignment.

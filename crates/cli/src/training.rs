@@ -17,7 +17,7 @@ use crate::look::{
     paint, right,
 };
 use crate::profile::Profiling;
-use crate::train::{broken_off, described, folder, interrupts};
+use crate::train::{broken_off, described, folder, interrupts, is_world};
 
 /// Trains a subject of a kind, or goes on with a run if there is one. Where it does not succeed, the next seeds are tried.
 pub fn train(
@@ -147,10 +147,14 @@ fn asked<'a>(
     seed: Option<u64>,
 ) -> Result<Asked<'a>> {
     let file = options.flags.text("config").map(|path| read_file(path.as_ref())).transpose()?;
-    let flags = match seed {
+    let mut flags = match seed {
         Some(seed) => options.flags.with("seed", seed.to_string()).keys(),
         None => options.flags.keys(),
     };
+    // A file in the place of a name is what is learned from.
+    if let Some(name) = options.name.as_deref().filter(|name| is_world(name)) {
+        flags.push(("data".into(), name.into()));
+    }
     let device = options.device.asked()?;
     Ok(Asked { subject, file, flags, set: &options.set, device, watcher: screen })
 }

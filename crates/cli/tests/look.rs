@@ -361,6 +361,8 @@ fn the_keys_of_json_are_those_that_help_names() {
     let train = "--data not.csv --device cpu --quiet";
     folder.succeed(&format!("train csv {train} --epochs 1 --out net"));
     folder.succeed(&format!("train table {train} --updates 5 --out bits"));
+    let small = "--updates 1 --set worlds=4 --set horizon=8 --set validation=1 --set episodes=2";
+    folder.succeed(&format!("train cartpole {small} --device cpu --quiet --out agent"));
     std::fs::write(folder.path("new.csv"), "x\n1\n").unwrap();
     for (command, arguments, kind) in [
         ("eval", "run", "automata"),
@@ -368,6 +370,8 @@ fn the_keys_of_json_are_those_that_help_names() {
         ("devices", "", "reference"),
         ("simulate", "run --grid 4x4 --steps 2 --device cpu", ""),
         ("inspect", &*circuit, "circuit"),
+        ("eval", "agent", "worlds"),
+        ("watch", "agent --most 3", ""),
         ("export", "run --format json --out json", ""),
         ("predict", "net --data new.csv", "classes"),
         ("predict", "bits --data new.csv", "numbers"),

@@ -26,7 +26,7 @@ use crate::{custom_op, scatter, sort};
 pub struct Executable {
     device: Device,
     program: Arc<Program>,
-    steps: Vec<Ready>,
+    steps: Vec<ReadyStep>,
     /// Specs of the program's buffers, then of temporaries.
     specs: Vec<Spec>,
     /// Byte offsets of temporaries in the last block of a set.
@@ -40,7 +40,7 @@ pub struct Executable {
 }
 
 /// A planned step.
-struct Ready {
+struct ReadyStep {
     label: Arc<str>,
     plan: Plan,
     costs: Costs,
@@ -53,7 +53,7 @@ enum Plan {
     Scatter(scatter::Plan),
     Sort(sort::Plan),
     Custom(custom_op::Plan),
-    Loop { of: Loop, steps: Vec<Ready> },
+    Loop { of: Loop, steps: Vec<ReadyStep> },
 }
 
 impl Executable {
@@ -167,7 +167,7 @@ impl Executable {
         Ok(bindings)
     }
 
-    fn steps(&self, steps: &[Ready], context: Context) {
+    fn steps(&self, steps: &[ReadyStep], context: Context) {
         let profiler = &self.device.0.profiler;
         let timed = profiler.times_launches();
         for step in steps {
@@ -194,7 +194,7 @@ impl Executable {
     }
 
     /// Runs a loop's body, with slices moved along and carries exchanged.
-    fn repeat(&self, of: &Loop, steps: &[Ready], context: Context) {
+    fn repeat(&self, of: &Loop, steps: &[ReadyStep], context: Context) {
         let mut bindings = context.bindings.to_vec();
         for trip in 0..of.trips {
             bindings.copy_from_slice(context.bindings);
@@ -219,7 +219,7 @@ impl fmt::Debug for Executable {
 }
 
 /// Every launch of a run, with what it costs.
-fn list_launches<'a>(steps: &'a [Ready], trips: usize, launches: &mut Vec<(&'a Arc<str>, Costs)>) {
+fn list_launches<'a>(steps: &'a [ReadyStep], trips: usize, launches: &mut Vec<(&'a Arc<str>, Costs)>) {
     for _ in 0..trips {
         for step in steps {
             match &step.plan {
@@ -241,7 +241,7 @@ fn ready(
     specs: &mut Vec<Spec>,
     offsets: &mut Vec<usize>,
     most: &mut usize,
-) -> Result<Vec<Ready>, Error> {
+) -> Result<Vec<ReadyStep>, Error> {
     let mut list = Vec::with_capacity(steps.len());
     for step in steps {
         let plan = match &step.kernel {
@@ -275,7 +275,7 @@ fn ready(
                 for fused in sums.apart() {
                     let costs = Costs::of(&Kernel::Fused(fused.clone()), buffers, slots);
                     let plan = Plan::Nest(Box::new(Nest::new(&fused, specs, &step.label)?));
-                    list.push(Ready { label: step.label.as_str().into(), plan, costs });
+                    list.push(ReadyStep { label: step.label.as_str().into(), plan, costs });
                 }
                 continue;
             }
@@ -297,7 +297,7 @@ fn ready(
             }
         };
         let costs = Costs::of(&step.kernel, buffers, slots);
-        list.push(Ready { label: step.label.as_str().into(), plan, costs });
+        list.push(ReadyStep { label: step.label.as_str().into(), plan, costs });
     }
     Ok(list)
 }

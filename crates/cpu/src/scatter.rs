@@ -30,7 +30,7 @@ pub struct Plan {
 
 /// The part of a scatter that one task does.
 #[derive(Clone, Copy)]
-struct Part {
+struct ScatterPart {
     before: (usize, usize),
     behind: (usize, usize),
 }
@@ -86,7 +86,7 @@ impl Plan {
         // SAFETY: the target has `len` words.
         unsafe { target.start.write_bytes(0, size_of::<W>() * len) };
         let total = self.before * self.along * self.behind;
-        let whole = Part { before: (0, self.before), behind: (0, self.behind) };
+        let whole = ScatterPart { before: (0, self.before), behind: (0, self.behind) };
         if total < PARALLEL || rayon::current_num_threads() == 1 {
             return self.part::<W>(whole, context, target);
         }
@@ -94,18 +94,18 @@ impl Plan {
             let group = (PARALLEL / 4 / (self.along * self.behind)).max(1);
             (0..self.before.div_ceil(group)).into_par_iter().for_each(|task| {
                 let before = (task * group, self.before.min((task + 1) * group));
-                self.part::<W>(Part { before, ..whole }, context, target);
+                self.part::<W>(ScatterPart { before, ..whole }, context, target);
             });
         } else {
             let group = (PARALLEL / 4 / self.along).max(WIDTH).max(self.behind.div_ceil(TASKS));
             (0..self.behind.div_ceil(group)).into_par_iter().for_each(|task| {
                 let behind = (task * group, self.behind.min((task + 1) * group));
-                self.part::<W>(Part { behind, ..whole }, context, target);
+                self.part::<W>(ScatterPart { behind, ..whole }, context, target);
             });
         }
     }
 
-    fn part<W: AddedWord>(&self, part: Part, context: Context, target: Binding) {
+    fn part<W: AddedWord>(&self, part: ScatterPart, context: Context, target: Binding) {
         let width = part.behind.1 - part.behind.0;
         // Several positions at once where their rows follow each other.
         let step = if width == self.behind { (TILE / width.max(1)).max(1) } else { 1 };

@@ -44,11 +44,11 @@ pub type Find = fn(&Run) -> Option<Result<Newest, String>>;
 /// The circuits that were asked for lately.
 pub struct RecentCircuits {
     find: Find,
-    kept: Mutex<VecDeque<(Key, Option<Arc<Shown>>)>>,
+    kept: Mutex<VecDeque<(CircuitKey, Option<Arc<Shown>>)>>,
 }
 
 /// The folder and when what the circuit is made of was written.
-type Key = (std::path::PathBuf, [u64; 2]);
+type CircuitKey = (std::path::PathBuf, [u64; 2]);
 
 impl RecentCircuits {
     /// None yet.

@@ -20,7 +20,7 @@ pub fn derive_module(input: TokenStream) -> TokenStream {
 
 /// What an attribute says about a field.
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+enum FieldRole {
     Child,
     Skip,
     Flatten,
@@ -64,7 +64,7 @@ fn arm(path: Tokens, fields: &Fields, visited: &mut Vec<Tokens>) -> Result<Token
     let (mut patterns, mut visits) = (Vec::new(), Vec::new());
     for (number, field) in fields.iter().enumerate() {
         let role = role(field)?;
-        if role == Role::Skip {
+        if role == FieldRole::Skip {
             continue;
         }
         visited.push(field.ty.to_token_stream());
@@ -76,7 +76,9 @@ fn arm(path: Tokens, fields: &Fields, visited: &mut Vec<Tokens>) -> Result<Token
         patterns.push(quote!(#member: #bound));
         // The field's span, so that an error about its type points at it.
         visits.push(match role {
-            Role::Flatten => quote_spanned!(field.ty.span()=> ::farad::nn::Module::visit(#bound, visitor);),
+            FieldRole::Flatten => {
+                quote_spanned!(field.ty.span()=> ::farad::nn::Module::visit(#bound, visitor);)
+            }
             _ => quote_spanned!(field.ty.span()=> visitor.child(#name, #bound);),
         });
     }
@@ -84,13 +86,13 @@ fn arm(path: Tokens, fields: &Fields, visited: &mut Vec<Tokens>) -> Result<Token
     Ok(quote!(#path { #(#patterns,)* .. } => { #unused #(#visits)* }))
 }
 
-fn role(field: &Field) -> Result<Role> {
-    let mut role = Role::Child;
+fn role(field: &Field) -> Result<FieldRole> {
+    let mut role = FieldRole::Child;
     for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
         attribute.parse_nested_meta(|meta| {
             role = match () {
-                () if meta.path.is_ident("skip") => Role::Skip,
-                () if meta.path.is_ident("flatten") => Role::Flatten,
+                () if meta.path.is_ident("skip") => FieldRole::Skip,
+                () if meta.path.is_ident("flatten") => FieldRole::Flatten,
                 () => return Err(meta.error("module: unknown option\nhelp: there are skip and flatten")),
             };
             Ok(())

@@ -11,6 +11,7 @@ Examples:
   farad eval runs/life-5
   farad eval runs/checkerboard-2 --json            one object per line and seed
   farad eval runs/logic-mnist-1 --speed            and nanoseconds per picture
+  farad eval runs/cartpole-1                       returns of 100 episodes
   farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
 
 exact: no wrong visible bit at the last step on 1,024 fresh starts (life: on all 512 neighborhoods).
@@ -22,6 +23,9 @@ Keys of --json:
   logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, gates, depth, head,
                     votes, circuit_validation_accuracy, learned_gates, circuit_gates, active_gates, simplified_gates,
                     simplified_depth, proved, out_of_time, repair
+  worlds            world, algorithm, seed, updates, episodes, return_mean, return_min, length_mean
+  controllers       world, algorithm, seed, updates, episodes, return_mean, return_min, held, return_mean_learned,
+                    learned_gates, repaired_gates, simplified_gates, depth, proved
   data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
   language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed";
 

@@ -13,6 +13,7 @@ use farad::optim::{self, schedule};
 use farad::run::Run;
 use farad::train::Kind;
 use farad_logic::classify::PRESETS;
+use farad_rl::train::ALGORITHMS;
 
 use super::flags::{AnyWord, MOST, number, whole};
 use crate::error::{Error, Result};
@@ -121,6 +122,8 @@ const AUTOMATA: &[&str] = &["automaton"];
 const NETWORKS: &[&str] = &["fit"];
 const LANGUAGE: &[&str] = &["lm"];
 const ALL: &[&str] = &[];
+/// Those that learn from samples.
+const SAMPLED: &[&str] = &["automaton", "logic", "boolean", "fit", "lm"];
 
 const SIZE: FlagTakes = FlagTakes::Whole(1, 1 << 24);
 const COUNT: FlagTakes = FlagTakes::Whole(1, 1_000_000);
@@ -142,29 +145,30 @@ const OF_LANGUAGE: Flag =
 
 /// All of them, in the order of the help.
 #[rustfmt::skip]
-pub static FLAGS: [Flag; 29] = [
+pub static FLAGS: [Flag; 30] = [
     Flag { name: "seed", takes: FlagTakes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
-    Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm"], resume: Resume::Takes, help: "Total number of updates", ..ANY },
+    Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm", "rl", "controller"], resume: Resume::Takes, help: "Total number of updates", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
-    Flag { name: "batch", takes: COUNT, help: "Samples, windows or grids per step", ..ANY },
+    Flag { name: "batch", takes: COUNT, kinds: SAMPLED, help: "Samples, windows or grids per step", ..ANY },
     Flag { name: "learning-rate", value: "RATE", takes: FlagTakes::Number(0.0, f64::MAX, "a number from 0 on"), help: "The largest learning rate", ..ANY },
-    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: FlagTakes::Text(|| optim::Named::names().collect()), ..ANY },
+    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: FlagTakes::Text(|| optim::Named::names().collect()), kinds: SAMPLED, ..ANY },
     Flag { name: "warm-up", takes: FlagTakes::Whole(0, MOST), kinds: &["automaton", "fit", "lm"], resume: Resume::Refuses, help: "Steps until the full learning rate is reached", ..ANY },
     Flag { name: "dropout", value: "SHARE", takes: FlagTakes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that are zeroed in training", ..ANY },
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products in f16 (mixed precision)", ..ANY },
-    Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm"], help: "Where the data are; `synthetic` draws digits [default: the usual places]", ..ANY },
+    Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm", "rl"], help: "Where the data are; `synthetic` draws digits [default: the usual places]", ..ANY },
     Flag { name: "config", value: "FILE.toml", takes: FlagTakes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags override them (`--list` shows the keys)", ..ANY },
     Flag { name: "from", value: "RUN", takes: FlagTakes::Path(ValueHint::DirPath), help: "Start from the weights of another run of this kind", ..ANY },
     Flag { name: "recipe", value: "VARIANT", takes: FlagTakes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
     Flag { name: "rule", value: "RULE", takes: FlagTakes::Text(Vec::new), help: "What `rule` learns: B2/S, the number of an elementary rule, or a file with neighborhoods", ..OF_AUTOMATA },
     Flag { name: "picture", value: "FILE.png", takes: FlagTakes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64 x 64 pixels and 16 colors; transparent is empty", ..OF_AUTOMATA },
     Flag { name: "steps", takes: COUNT, help: "Steps of the automaton before its result is judged", ..OF_AUTOMATA },
-    Flag { name: "seeds", value: "K", takes: FlagTakes::Whole(1, 1024), help: "Train this many seeds at once, counting up from the first [default: 1]", ..OF_AUTOMATA },
+    Flag { name: "seeds", value: "K", takes: FlagTakes::Whole(1, 1024), kinds: &["automaton", "rl"], help: "Train this many seeds at once, counting up from the first [default: 1]", ..ANY },
     Flag { name: "quick", resume: Resume::Takes, help: "At the end only count the wrong bits; no simplification, proof, pictures and report", ..OF_AUTOMATA },
     Flag { name: "no-repair", resume: Resume::Takes, help: "Do not search for an exact circuit after training", ..OF_AUTOMATA },
     Flag { name: "tries", takes: FlagTakes::Whole(1, 1024), help: "If no circuit becomes exact, try the next seeds, up to this many times in all [default: 1]", ..OF_AUTOMATA },
     Flag { name: "model", heading: "Data sets", value: "MODEL", takes: FlagTakes::OneOf(models), kinds: &["logic", "fit"], help: "Which network [default: small for logic, cnn for pictures, mlp for tables]", ..ANY },
     Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: FlagTakes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
+    Flag { name: "algorithm", heading: "Worlds", value: "NAME", takes: FlagTakes::OneOf(algorithms), kinds: &["rl"], help: "What trains the agents [default: ppo]", ..ANY },
     Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: FlagTakes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
     Flag { name: "vocabulary", help: "Size of the vocabulary: words and byte pairs are cut to it, all are padded to it", ..OF_LANGUAGE },
     Flag { name: "layers", takes: FlagTakes::Whole(1, farad_lm::ModelOptions::MOST_LAYERS as u64), help: "Transformer blocks", ..OF_LANGUAGE },
@@ -188,7 +192,7 @@ pub struct EvalFlag {
 pub static EVAL_FLAGS: [EvalFlag; 3] = [
     EvalFlag { name: "speed", kinds: &["logic"], why: "it times the circuits of logic networks" },
     EvalFlag { name: "data", kinds: LANGUAGE, why: "circuits and networks are judged on their own data" },
-    EvalFlag { name: "device", kinds: &["fit", "lm"], why: "circuits are judged on the CPU" },
+    EvalFlag { name: "device", kinds: &["fit", "lm", "rl"], why: "circuits are judged on the CPU" },
 ];
 
 impl EvalFlag {
@@ -208,6 +212,10 @@ const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
 fn variants() -> Vec<(&'static str, &'static str)> {
     vec![("default", "The settings that work best so far"), ("reference", "Exactly the published settings")]
+}
+
+fn algorithms() -> Vec<(&'static str, &'static str)> {
+    ALGORITHMS.iter().map(|algorithm| (algorithm.name, algorithm.about)).collect()
 }
 
 fn models() -> Vec<(&'static str, &'static str)> {

@@ -33,6 +33,11 @@ Data sets:
   farad train logic-mnist --model medium           48,000 gates; `logic-mnist --list` shows the models
   farad train logic-table --data flowers.csv --set target=species
 
+Worlds:
+  farad train cartpole                             an agent that holds a pole, by PPO, in seconds
+  farad train pendulum --algorithm es --seeds 4    by evolution, four agents side by side
+  farad train cartpole-circuit                     a controller made of logic gates, proved and in Verilog
+
 Language models:
   farad train lm --data book.txt --layers 2 --heads 4 --width 128 --context 64 --batch 16 --updates 1000
   farad train lm --data wikitext-2 --tokenizer words --epochs 10 --mixed

@@ -7,7 +7,7 @@ use farad::{Device, Precision, Tensor};
 
 use super::{
     attention, automaton, cartpole, compile, convolution, gpt, images, logic, matmul, movement, pointwise,
-    pooling, recurrent, reduce, rows, shape::DrawnWork, sort, train,
+    pooling, ppo, recurrent, reduce, rows, shape::DrawnWork, sort, train,
 };
 
 /// One row: what is timed, where, and how wrong it may be.
@@ -43,7 +43,7 @@ pub enum TimedAs {
     /// Very many steps, the last compared with the first.
     Steady,
     /// The first run of a program of so many steps, on a handle of its own.
-    Compile(compile::Program, usize),
+    Compile(compile::CompiledCase, usize),
     /// The first step of a new process.
     Process,
 }
@@ -157,19 +157,27 @@ fn other(name: &'static str, tolerance: f64, kind: TimedAs) -> BenchCase {
 }
 
 /// Convolutions of one channel, of many, and of many on large images.
-const SMALL: convolution::Size =
-    convolution::Size { batch: 64, inputs: 1, outputs: 32, side: 28, window: 3, stride: 1, groups: 1 };
-const BIG: convolution::Size = convolution::Size { batch: 32, inputs: 128, outputs: 256, side: 56, ..SMALL };
-const HUGE: convolution::Size = convolution::Size { side: 224, ..BIG };
+const SMALL: convolution::ConvolutionSize = convolution::ConvolutionSize {
+    batch: 64,
+    inputs: 1,
+    outputs: 32,
+    side: 28,
+    window: 3,
+    stride: 1,
+    groups: 1,
+};
+const BIG: convolution::ConvolutionSize =
+    convolution::ConvolutionSize { batch: 32, inputs: 128, outputs: 256, side: 56, ..SMALL };
+const HUGE: convolution::ConvolutionSize = convolution::ConvolutionSize { side: 224, ..BIG };
 
 /// A network of convolutions as others time it, and one that is wide enough to keep tensor cores busy.
-const CNN: images::Size = images::Size { batch: 64, channels: [32, 64] };
-const WIDE: images::Size = images::Size { batch: 128, channels: [256, 512] };
+const CNN: images::ImagesSize = images::ImagesSize { batch: 64, channels: [32, 64] };
+const WIDE: images::ImagesSize = images::ImagesSize { batch: 128, channels: [256, 512] };
 
 /// Decoder transformers.
-const GPT_TINY: gpt::Size =
-    gpt::Size { layers: 2, heads: 4, width: 128, time: 64, batch: 32, vocabulary: 8192 };
-const GPT_SMALL: gpt::Size = gpt::Size { layers: 6, heads: 6, width: 384, time: 256, ..GPT_TINY };
+const GPT_TINY: gpt::GptSize =
+    gpt::GptSize { layers: 2, heads: 4, width: 128, time: 64, batch: 32, vocabulary: 8192 };
+const GPT_SMALL: gpt::GptSize = gpt::GptSize { layers: 6, heads: 6, width: 384, time: 256, ..GPT_TINY };
 
 /// All cases, in the order in which they run.
 pub static CASES: LazyLock<Vec<BenchCase>> = LazyLock::new(|| {
@@ -230,10 +238,10 @@ pub static CASES: LazyLock<Vec<BenchCase>> = LazyLock::new(|| {
         operation("conv_big_fwdbwd_f32", SuitedDevices::Large, |device| convolution::both(BIG, device)),
         operation("conv_huge_fwd_f32", SuitedDevices::Large, |device| convolution::forward(HUGE, device)),
         operation("lstm_16x16x128_fwdbwd_f32", SuitedDevices::Small, |device| {
-            recurrent::lstm(recurrent::Size { time: 16, batch: 16, hidden: 128 }, device)
+            recurrent::lstm(recurrent::RecurrentSize { time: 16, batch: 16, hidden: 128 }, device)
         }),
         operation("lstm_fwdbwd_f32", SuitedDevices::Large, |device| {
-            recurrent::lstm(recurrent::Size { time: 64, batch: 64, hidden: 512 }, device)
+            recurrent::lstm(recurrent::RecurrentSize { time: 64, batch: 64, hidden: 512 }, device)
         }),
         operation("cartpole_steps_2048", SuitedDevices::Small, |device| cartpole::steps(2048, device)),
         operation("cartpole_steps_65536", SuitedDevices::Large, |device| cartpole::steps(65_536, device)),
@@ -297,6 +305,9 @@ pub static CASES: LazyLock<Vec<BenchCase>> = LazyLock::new(|| {
         training("difflogic_ca_16x16_b2_seeds16", SuitedDevices::Large, |device| {
             automaton::checkerboard(2, 16, device)
         }),
+        training("ppo_cartpole_update", SuitedDevices::Any, |device| ppo::update(1, device)),
+        training("ppo_cartpole", SuitedDevices::Large, |device| ppo::whole(1, device)),
+        training("ppo_cartpole_seeds64", SuitedDevices::Large, |device| ppo::whole(64, device)),
         BenchCase { tolerance: 1e-3, ..operation("xor_200_epochs", SuitedDevices::Any, train::xor) },
         other("tiny_steps_100k", 0.05, TimedAs::Steady),
         other("compile_pendulum_200", 1.0, TimedAs::Compile(compile::pendulum, 200)),

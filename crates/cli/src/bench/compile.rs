@@ -10,7 +10,7 @@ use farad::{Device, Tensor};
 use super::timing::{Timing, median};
 
 /// A program of so many steps.
-pub type Program = fn(usize, &Device) -> farad::Result<Tensor>;
+pub type CompiledCase = fn(usize, &Device) -> farad::Result<Tensor>;
 
 /// Runs that are timed.
 const RUNS: usize = 5;
@@ -33,7 +33,7 @@ pub fn chain(ops: usize, device: &Device) -> farad::Result<Tensor> {
 }
 
 /// Times first runs of a program of this size, and compares with one a fourth as long.
-pub fn measure(program: Program, size: usize, device: &Device) -> farad::Result<(Timing, f64)> {
+pub fn measure(program: CompiledCase, size: usize, device: &Device) -> farad::Result<(Timing, f64)> {
     let (mut times, mut parts) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         times.push(first_run(program, size, device)?);
@@ -45,7 +45,7 @@ pub fn measure(program: Program, size: usize, device: &Device) -> farad::Result<
     Ok((timing, (seconds / (4.0 * part) - 1.0).max(0.0)))
 }
 
-fn first_run(program: Program, size: usize, device: &Device) -> farad::Result<f64> {
+fn first_run(program: CompiledCase, size: usize, device: &Device) -> farad::Result<f64> {
     let device = device.another()?;
     let start = Instant::now();
     let result = program(size, &device).and_then(|y| y.to_vec::<f32>());

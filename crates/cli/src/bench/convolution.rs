@@ -10,7 +10,7 @@ const SAMPLES: usize = 64;
 
 /// `[batch, inputs, side, side] × [outputs, inputs / groups, window, window]`, padded by half a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Size {
+pub struct ConvolutionSize {
     pub batch: usize,
     pub inputs: usize,
     pub outputs: usize,
@@ -20,7 +20,7 @@ pub struct Size {
     pub groups: usize,
 }
 
-impl Size {
+impl ConvolutionSize {
     fn image(&self) -> [usize; 4] {
         [self.batch, self.inputs, self.side, self.side]
     }
@@ -72,7 +72,7 @@ impl Size {
 }
 
 /// The forward pass alone.
-pub fn forward(size: Size, device: &Device) -> farad::Result<Workload> {
+pub fn forward(size: ConvolutionSize, device: &Device) -> farad::Result<Workload> {
     let inputs = vec![uniform(&size.image(), device)?, uniform(&size.weight(), device)?];
     let work = Work { flops: size.flops(), ..Work::default() };
     let error = move |inputs: &[Tensor], y: &Tensor| {
@@ -83,7 +83,7 @@ pub fn forward(size: Size, device: &Device) -> farad::Result<Workload> {
 }
 
 /// The forward pass and the gradients at both operands.
-pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
+pub fn both(size: ConvolutionSize, device: &Device) -> farad::Result<Workload> {
     let (x, weight) = (uniform(&size.image(), device)?, uniform(&size.weight(), device)?);
     let upstream = uniform(&size.result(), device)?;
     let compute = move || -> farad::Result<[Tensor; 3]> {
@@ -97,7 +97,7 @@ pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
     let device = device.clone();
     let error = move || {
         // On fewer images, so that the host can follow.
-        let size = Size { batch: size.batch.min(2), ..size };
+        let size = ConvolutionSize { batch: size.batch.min(2), ..size };
         let (x, weight) = (uniform(&size.image(), &device)?, uniform(&size.weight(), &device)?);
         let upstream = uniform(&size.result(), &device)?;
         let y = size.convolve(&x, &weight);
@@ -119,7 +119,7 @@ pub fn both(size: Size, device: &Device) -> farad::Result<Workload> {
 
 /// Operands on the host, for elements of results one by one.
 struct HostOperands {
-    size: Size,
+    size: ConvolutionSize,
     x: Vec<f32>,
     weight: Vec<f32>,
     upstream: Vec<f32>,
@@ -127,7 +127,7 @@ struct HostOperands {
 
 impl HostOperands {
     fn read(
-        size: Size,
+        size: ConvolutionSize,
         x: &Tensor,
         weight: &Tensor,
         upstream: Option<&Tensor>,
@@ -173,7 +173,7 @@ impl HostOperands {
     }
 
     fn weight(&self, [o, c, kh, kw]: [usize; 4]) -> f64 {
-        let Size { window, .. } = self.size;
+        let ConvolutionSize { window, .. } = self.size;
         self.weight[((o * self.size.own_inputs() + c) * window + kh) * window + kw] as f64
     }
 

@@ -8,7 +8,7 @@ use super::case::{Work, Workload};
 
 /// What a model is made of, and how many tokens a step sees.
 #[derive(Clone, Copy)]
-pub struct Size {
+pub struct GptSize {
     pub layers: usize,
     pub heads: usize,
     pub width: usize,
@@ -17,7 +17,7 @@ pub struct Size {
     pub vocabulary: usize,
 }
 
-impl Size {
+impl GptSize {
     /// As others time it: biases everywhere, a product of its own for the logits.
     fn options(&self) -> ModelOptions {
         ModelOptions {
@@ -34,7 +34,7 @@ impl Size {
     /// Products of a step, forward and twice as much backward: those with weights, and those of queries with the keys
     /// that they see. What a backward pass computes again does not count.
     fn flops(&self) -> f64 {
-        let Size { layers, width, time, batch, vocabulary, .. } = *self;
+        let GptSize { layers, width, time, batch, vocabulary, .. } = *self;
         let weights = layers * 12 * width * width + vocabulary * width;
         let pairs = layers * time.div_ceil(2) * 2 * width;
         6.0 * (batch * time) as f64 * (weights + pairs) as f64
@@ -50,7 +50,7 @@ struct GptTraining {
 }
 
 impl GptTraining {
-    fn new(size: Size, precision: Precision, device: &Device) -> farad::Result<GptTraining> {
+    fn new(size: GptSize, precision: Precision, device: &Device) -> farad::Result<GptTraining> {
         farad::seed(1);
         let model = Transformer::new(&size.options()).expect("the sizes are sound").try_to_device(device)?;
         // All parameters decay, as with the peers.
@@ -71,7 +71,7 @@ impl GptTraining {
 }
 
 /// Steps with AdamW and cross-entropy.
-pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result<Workload> {
+pub fn train(size: GptSize, precision: Precision, device: &Device) -> farad::Result<Workload> {
     let mut training = GptTraining::new(size, precision, device)?;
     let work = Work { items: (size.batch * size.time) as f64, flops: size.flops(), ..Work::default() };
     let device = device.clone();
@@ -83,8 +83,8 @@ pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result
 }
 
 /// How far losses of a few steps of a smaller model are from those on the CPU.
-fn error(size: Size, precision: Precision, device: &Device) -> farad::Result<f64> {
-    let size = Size { batch: 2, layers: 2, vocabulary: 512, ..size };
+fn error(size: GptSize, precision: Precision, device: &Device) -> farad::Result<f64> {
+    let size = GptSize { batch: 2, layers: 2, vocabulary: 512, ..size };
     let losses = |precision, device: &Device| -> farad::Result<Vec<f64>> {
         let mut training = GptTraining::new(size, precision, device)?;
         (0..4).map(|_| training.step()?.item().map(f64::from)).collect()

@@ -14,14 +14,14 @@ const LINEAR: [usize; 2] = [128, 10];
 
 /// How large the network and its batch are.
 #[derive(Clone, Copy)]
-pub struct Size {
+pub struct ImagesSize {
     /// Images of a batch.
     pub batch: usize,
     /// Channels behind the two convolutions.
     pub channels: [usize; 2],
 }
 
-impl Size {
+impl ImagesSize {
     /// What the last pooling leaves of an image.
     fn pooled(&self) -> usize {
         self.channels[1] * (SIDE / 4) * (SIDE / 4)
@@ -38,7 +38,7 @@ struct ImagesNetwork {
 }
 
 impl ImagesNetwork {
-    fn new(size: Size, device: &Device) -> farad::Result<ImagesNetwork> {
+    fn new(size: ImagesSize, device: &Device) -> farad::Result<ImagesNetwork> {
         let [wide, wider] = size.channels;
         let network = ImagesNetwork {
             first: Conv2d::new(1, wide, 3).padding(1),
@@ -60,7 +60,7 @@ impl ImagesNetwork {
 }
 
 /// Steps with AdamW and cross-entropy.
-pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result<Workload> {
+pub fn train(size: ImagesSize, precision: Precision, device: &Device) -> farad::Result<Workload> {
     let network = ImagesNetwork::new(size, device)?;
     let mut optimizer = AdamW::new(network.parameters()).learning_rate(3e-4);
     let x = uniform(&[size.batch, 1, SIDE, SIDE], device)?;
@@ -79,7 +79,7 @@ pub fn train(size: Size, precision: Precision, device: &Device) -> farad::Result
 }
 
 /// The error of the gradients at all parameters.
-fn error(size: Size, precision: Precision, device: &Device) -> farad::Result<f64> {
+fn error(size: ImagesSize, precision: Precision, device: &Device) -> farad::Result<f64> {
     let (batch, network) = (size.batch, ImagesNetwork::new(size, device)?);
     let few = uniform(&[DIFFERENT, 1, SIDE, SIDE], device)?;
     let labels = [3, 8];

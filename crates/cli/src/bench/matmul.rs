@@ -7,7 +7,7 @@ use super::reference::{NormDifference, select, spread};
 
 /// `batch` products `[rows, inner] · [inner, columns]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Size {
+pub struct ProductSize {
     /// Products; 1: matrices without an axis for them.
     pub batch: usize,
     pub rows: usize,
@@ -19,9 +19,16 @@ pub struct Size {
     pub halves: bool,
 }
 
-impl Size {
-    fn square(size: usize) -> Size {
-        Size { batch: 1, rows: size, inner: size, columns: size, transposed: [false; 2], halves: false }
+impl ProductSize {
+    fn square(size: usize) -> ProductSize {
+        ProductSize {
+            batch: 1,
+            rows: size,
+            inner: size,
+            columns: size,
+            transposed: [false; 2],
+            halves: false,
+        }
     }
 
     /// Multiplications and additions.
@@ -52,21 +59,21 @@ impl Size {
 
 /// `[size, size] · [size, size]`.
 pub fn square(size: usize, device: &Device) -> farad::Result<Workload> {
-    product(Size::square(size), device)
+    product(ProductSize::square(size), device)
 }
 
 /// `[size, size] · [size, size]` of halves; `transposed` says which operands lie with their axes swapped.
 pub fn halves(size: usize, transposed: [bool; 2], device: &Device) -> farad::Result<Workload> {
-    product(Size { transposed, halves: true, ..Size::square(size) }, device)
+    product(ProductSize { transposed, halves: true, ..ProductSize::square(size) }, device)
 }
 
 /// `batch` products `[rows, inner] · [inner, rows]`.
 pub fn batched(batch: usize, rows: usize, inner: usize, device: &Device) -> farad::Result<Workload> {
-    product(Size { batch, inner, ..Size::square(rows) }, device)
+    product(ProductSize { batch, inner, ..ProductSize::square(rows) }, device)
 }
 
 /// Products of a size.
-pub fn product(size: Size, device: &Device) -> farad::Result<Workload> {
+pub fn product(size: ProductSize, device: &Device) -> farad::Result<Workload> {
     let dtype = if size.halves { DType::F16 } else { DType::F32 };
     let inputs = [0, 1].map(|operand| signed(&size.stored(operand), device)?.cast(dtype).detach());
     let inputs: Vec<Tensor> = inputs.into_iter().collect::<farad::Result<_>>()?;

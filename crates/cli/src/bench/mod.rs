@@ -21,6 +21,7 @@ mod movement;
 mod network;
 mod pointwise;
 mod pooling;
+mod ppo;
 mod recurrent;
 mod reduce;
 mod reference;

@@ -20,7 +20,7 @@ pub enum HostGoal {
 }
 
 /// Samples and what is to be learned of them.
-pub struct HostBatch {
+pub struct BenchBatch {
     /// `[samples, inputs]`
     pub x: Vec<f64>,
     /// One class, or one row of values per sample.
@@ -41,7 +41,7 @@ pub struct HostNetwork {
 
 /// AdamW with the usual betas and epsilon.
 #[derive(Clone, Copy, Debug)]
-pub struct Adam {
+pub struct BenchAdam {
     /// The learning rate.
     pub rate: f64,
     /// Decay of the weights.
@@ -56,7 +56,7 @@ impl HostNetwork {
     }
 
     /// One step; gives the loss before it.
-    pub fn step(&mut self, batch: &HostBatch, adam: Adam) -> f64 {
+    pub fn step(&mut self, batch: &BenchBatch, adam: BenchAdam) -> f64 {
         let (loss, gradients) = self.gradients(batch);
         self.steps += 1;
         let correction = |beta: f64| 1.0 - beta.powi(self.steps);
@@ -75,7 +75,7 @@ impl HostNetwork {
     }
 
     /// The loss and its gradients at all parameters.
-    pub fn gradients(&self, batch: &HostBatch) -> (f64, [Vec<f64>; 4]) {
+    pub fn gradients(&self, batch: &BenchBatch) -> (f64, [Vec<f64>; 4]) {
         let [inputs, hidden, outputs] = self.sizes;
         let samples = batch.x.len() / inputs;
         let mut gradients = self.parameters.each_ref().map(|p| vec![0.0; p.len()]);
@@ -159,7 +159,7 @@ mod tests {
     /// Each gradient against central differences.
     fn check(activation: HostActivation, goal: HostGoal) {
         let parameters = [wave(12, 0), wave(4, 20), wave(12, 30), wave(3, 50)];
-        let batch = HostBatch { x: wave(6, 5), goal };
+        let batch = BenchBatch { x: wave(6, 5), goal };
         let mut network = HostNetwork::new([3, 4, 3], activation, parameters);
         let (_, gradients) = network.gradients(&batch);
         for (tensor, gradients) in gradients.iter().enumerate() {

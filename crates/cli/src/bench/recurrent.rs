@@ -11,15 +11,15 @@ const ROWS: usize = 2;
 
 /// Positions, rows of a batch, and inputs, which are as many as hidden units.
 #[derive(Clone, Copy)]
-pub struct Size {
+pub struct RecurrentSize {
     pub time: usize,
     pub batch: usize,
     pub hidden: usize,
 }
 
 /// Forward and backward pass of one layer.
-pub fn lstm(size: Size, device: &Device) -> farad::Result<Workload> {
-    let Size { time, batch, hidden } = size;
+pub fn lstm(size: RecurrentSize, device: &Device) -> farad::Result<Workload> {
+    let RecurrentSize { time, batch, hidden } = size;
     let module = Lstm::new(hidden, hidden).try_to_device(device)?;
     let parameters = module.named_parameters().into_iter().map(|(_, p)| p.value().detach());
     let parameters = parameters.collect::<farad::Result<Vec<Tensor>>>()?;

@@ -78,12 +78,12 @@ impl RowOp {
 /// Work that was drawn.
 #[derive(Clone, Copy)]
 pub enum DrawnWork {
-    Product(matmul::Size),
+    Product(matmul::ProductSize),
     /// And whether its gradients are asked for.
-    Convolution(convolution::Size, bool),
+    Convolution(convolution::ConvolutionSize, bool),
     Rows(RowOp, [usize; 2]),
-    Gpt(gpt::Size, Precision),
-    Cnn(images::Size, Precision),
+    Gpt(gpt::GptSize, Precision),
+    Cnn(images::ImagesSize, Precision),
 }
 
 /// What a device can do at best, and how large tensors may be: sizes are drawn to fit.
@@ -180,7 +180,7 @@ fn product(ideal: &Ideal, halves: bool, random: &mut Random) -> DrawnWork {
         let batch = if random.below(5) < 3 { 1 } else { log_uniform(random, [2, 256]) };
         let [rows, inner, columns] = [0; 3].map(|_| side(random, ideal.sides));
         let transposed = [0; 2].map(|_| random.below(2) == 1);
-        let size = matmul::Size { batch, rows, inner, columns, transposed, halves };
+        let size = matmul::ProductSize { batch, rows, inner, columns, transposed, halves };
         if ideal.takes(size.flops(), size.bytes(), halves) {
             return DrawnWork::Product(size);
         }
@@ -201,7 +201,7 @@ fn convolution(ideal: &Ideal, random: &mut Random) -> DrawnWork {
             }
         };
         let stride = [1, 1, 1, 2, 3][random.below(5)];
-        let size = convolution::Size {
+        let size = convolution::ConvolutionSize {
             batch: log_uniform(random, [1, 128]),
             inputs,
             outputs,
@@ -227,10 +227,10 @@ fn of_rows(ideal: &Ideal, random: &mut Random) -> DrawnWork {
     }
 }
 
-fn transformer(ideal: &Ideal, random: &mut Random) -> gpt::Size {
+fn transformer(ideal: &Ideal, random: &mut Random) -> gpt::GptSize {
     let large = ideal.is_large();
     let heads = 2 + random.below(if large { 7 } else { 3 });
-    gpt::Size {
+    gpt::GptSize {
         layers: 1 + random.below(if large { 6 } else { 2 }),
         heads,
         width: heads * log_uniform(random, if large { [16, 96] } else { [8, 24] }),
@@ -240,12 +240,12 @@ fn transformer(ideal: &Ideal, random: &mut Random) -> gpt::Size {
     }
 }
 
-fn network(ideal: &Ideal, random: &mut Random) -> images::Size {
+fn network(ideal: &Ideal, random: &mut Random) -> images::ImagesSize {
     let large = ideal.is_large();
     let mut channels = || side(random, if large { [12, 400] } else { [3, 24] });
     let channels = [channels(), channels()];
     // The check repeats a pair of pictures.
-    images::Size { batch: 2 * log_uniform(random, if large { [8, 100] } else { [2, 16] }), channels }
+    images::ImagesSize { batch: 2 * log_uniform(random, if large { [8, 100] } else { [2, 16] }), channels }
 }
 
 impl DrawnWork {
@@ -268,13 +268,14 @@ impl DrawnWork {
         let precision = |precision: Precision| if precision == Precision::Single { "f32" } else { "mixed" };
         match *self {
             DrawnWork::Product(size) => {
-                let matmul::Size { batch, rows, inner, columns, transposed, halves } = size;
+                let matmul::ProductSize { batch, rows, inner, columns, transposed, halves } = size;
                 let [a, b] = transposed.map(|turned| if turned { 't' } else { 'n' });
                 let kind = if halves { "f16" } else { "f32" };
                 format!("matmul_{a}{b}_{batch}x{rows}x{inner}x{columns}_{kind}")
             }
             DrawnWork::Convolution(size, both) => {
-                let convolution::Size { batch, inputs, outputs, side, window, stride, groups } = size;
+                let convolution::ConvolutionSize { batch, inputs, outputs, side, window, stride, groups } =
+                    size;
                 let pass = if both { "fwdbwd" } else { "fwd" };
                 format!(
                     "conv_{window}x{window}s{stride}g{groups}_{batch}x{inputs}x{outputs}x{side}_{pass}_f32"
@@ -282,10 +283,10 @@ impl DrawnWork {
             }
             DrawnWork::Rows(op, [rows, width]) => format!("{}_{rows}x{width}_f32", op.name()),
             DrawnWork::Gpt(size, kind) => {
-                let gpt::Size { layers, heads, width, time, batch, vocabulary } = size;
+                let gpt::GptSize { layers, heads, width, time, batch, vocabulary } = size;
                 format!("gpt_{layers}x{heads}x{width}_{batch}x{time}_v{vocabulary}_{}", precision(kind))
             }
-            DrawnWork::Cnn(images::Size { batch, channels: [a, b] }, kind) => {
+            DrawnWork::Cnn(images::ImagesSize { batch, channels: [a, b] }, kind) => {
                 format!("cnn_{batch}x{a}x{b}_{}", precision(kind))
             }
         }

@@ -4,7 +4,7 @@ use farad::nn::Tanh;
 use farad::prelude::*;
 
 use super::case::{Work, Workload, uniform};
-use super::network::{Adam, HostActivation, HostBatch, HostGoal, HostNetwork};
+use super::network::{BenchAdam, BenchBatch, HostActivation, HostGoal, HostNetwork};
 use super::reference::NormDifference;
 
 /// Samples of a batch of the MLP.
@@ -12,14 +12,14 @@ const BATCH: usize = 64;
 /// Inputs, hidden units and classes of the MLP.
 const MLP: [usize; 3] = [784, 128, 10];
 /// Its optimizer.
-const MLP_ADAM: Adam = Adam { rate: 3e-4, decay: 0.01 };
+const MLP_ADAM: BenchAdam = BenchAdam { rate: 3e-4, decay: 0.01 };
 /// Steps that are compared with f64.
 const MLP_STEPS: usize = 5;
 
 /// Inputs, hidden units and outputs of exclusive or.
 const XOR: [usize; 3] = [2, 8, 1];
 /// Its optimizer.
-const XOR_ADAM: Adam = Adam { rate: 0.05, decay: 0.0 };
+const XOR_ADAM: BenchAdam = BenchAdam { rate: 0.05, decay: 0.0 };
 /// Passes over the four rows that make one iteration.
 const XOR_EPOCHS: usize = 200;
 
@@ -37,8 +37,8 @@ pub struct BenchTraining {
 /// The same in f64.
 struct TrainReference {
     network: HostNetwork,
-    batch: HostBatch,
-    adam: Adam,
+    batch: BenchBatch,
+    adam: BenchAdam,
 }
 
 /// Steps of 784-128-10 with AdamW and cross-entropy, 64 samples.
@@ -102,10 +102,10 @@ impl BenchTraining {
         x: Tensor,
         y: Tensor,
         loss: fn(&Tensor, &Tensor) -> Tensor,
-        (sizes, activation, goal, adam): ([usize; 3], HostActivation, HostGoal, Adam),
+        (sizes, activation, goal, adam): ([usize; 3], HostActivation, HostGoal, BenchAdam),
     ) -> farad::Result<BenchTraining> {
         let parameters = double(&model)?;
-        let batch = HostBatch { x: x.to_vec::<f32>()?.into_iter().map(f64::from).collect(), goal };
+        let batch = BenchBatch { x: x.to_vec::<f32>()?.into_iter().map(f64::from).collect(), goal };
         let reference =
             TrainReference { network: HostNetwork::new(sizes, activation, parameters), batch, adam };
         let optimizer =

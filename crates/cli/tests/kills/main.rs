@@ -18,7 +18,7 @@ use folder::{Folder, events};
 use same::assert_same;
 
 /// A kind of training: its name, and how it is started. All take seconds.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 11] = [
     (
         "checkerboard",
         "train checkerboard --device cpu --updates 70 --set height=8 --set width=8 --set steps=6 \
@@ -53,6 +53,21 @@ const KINDS: [(&str, &str); 8] = [
         "train lm --data text.txt --device cpu --layers 1 --heads 2 --width 32 --context 16 --batch 8 --updates 70 \
          --learning-rate 0.01 --warm-up 5 --dropout 0.1 --accumulate 2 --set evaluate_every=20 \
          --set checkpoint_every=2 --set log_every=7 --set sample=40",
+    ),
+    (
+        "ppo",
+        "train pendulum --device cpu --updates 60 --seeds 2 --set worlds=8 --set horizon=16 --set hidden=16 \
+         --set minibatches=4 --set evaluate_every=10 --set validation=4 --set episodes=4 --set checkpoint_every=2",
+    ),
+    (
+        "cma",
+        "train cartpole --algorithm cma --device cpu --updates 40 --seeds 2 --set policy=4 --set population=8 \
+         --set trials=2 --set goal= --set evaluate_every=10 --set validation=4 --set episodes=4 --set checkpoint_every=2",
+    ),
+    (
+        "cartpole-circuit",
+        "train cartpole-circuit --device cpu --updates 60 --set layers=24,12,6 --set repair=500 --set search=300 \
+         --set episodes=50 --set evaluate_every=20 --set checkpoint_every=2",
     ),
     (
         "mnist-gpu",

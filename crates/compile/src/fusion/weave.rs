@@ -98,7 +98,7 @@ fn stripped(shape: &[usize]) -> Vec<usize> {
 
 /// The graph that a node belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Scope {
+enum LoopScope {
     Body,
     Outside,
 }
@@ -109,7 +109,7 @@ struct Weave<'a> {
     operands: &'a [NodeId],
     axes: Vec<usize>,
     tape: Vec<Instr>,
-    memo: HashMap<(Scope, NodeId, Access), Reg>,
+    memo: HashMap<(LoopScope, NodeId, Access), Reg>,
     /// Where the parts of every carry lie, and the number of its first part.
     homes: Vec<(usize, Vec<View>)>,
     /// Nodes outside that the kernel computes.
@@ -153,8 +153,8 @@ impl<'a> Weave<'a> {
         let mut carries = Vec::new();
         for (n, pick) in picks.iter().enumerate().take(scan.carries) {
             for (k, access) in self.parts(&shape(n))?.into_iter().enumerate() {
-                let start = self.value(Scope::Outside, self.operands[n], &access)?;
-                let next = self.value(Scope::Body, scan.outputs[n], &access)?;
+                let start = self.value(LoopScope::Outside, self.operands[n], &access)?;
+                let next = self.value(LoopScope::Body, scan.outputs[n], &access)?;
                 let last = pick.map(|pick| (pick, self.homes[n].1[k].clone()));
                 carries.push(WovenCarry { start, next, last });
             }
@@ -163,7 +163,7 @@ impl<'a> Weave<'a> {
         for (n, pick) in picks.iter().enumerate().skip(scan.carries) {
             let Some(pick) = *pick else { continue };
             for access in self.parts(&shape(n))? {
-                let value = self.value(Scope::Body, scan.outputs[n], &access)?;
+                let value = self.value(LoopScope::Body, scan.outputs[n], &access)?;
                 let whole = self.along_time(access);
                 let view = whole.view(&self.outside.shape(pick), self.axes.len());
                 stores.push(Written { node: pick, value, view });
@@ -176,10 +176,10 @@ impl<'a> Weave<'a> {
         (fits && woven.bindings(outside) <= target.bindings).then_some(woven)
     }
 
-    fn graph(&self, scope: Scope) -> &'a Graph {
+    fn graph(&self, scope: LoopScope) -> &'a Graph {
         match scope {
-            Scope::Body => &self.scan.body,
-            Scope::Outside => self.outside,
+            LoopScope::Body => &self.scan.body,
+            LoopScope::Outside => self.outside,
         }
     }
 
@@ -216,7 +216,7 @@ impl<'a> Weave<'a> {
     }
 
     /// The register that holds a node at an access.
-    fn value(&mut self, scope: Scope, id: NodeId, access: &Access) -> Option<Reg> {
+    fn value(&mut self, scope: LoopScope, id: NodeId, access: &Access) -> Option<Reg> {
         let key = (scope, id, access.clone());
         if let Some(&reg) = self.memo.get(&key) {
             return Some(reg);
@@ -231,9 +231,9 @@ impl<'a> Weave<'a> {
         Some(reg)
     }
 
-    fn compute(&mut self, scope: Scope, id: NodeId, access: &Access) -> Option<Reg> {
+    fn compute(&mut self, scope: LoopScope, id: NodeId, access: &Access) -> Option<Reg> {
         let node = self.graph(scope).node(id);
-        if scope == Scope::Outside && !self.absorbed.contains(&id) {
+        if scope == LoopScope::Outside && !self.absorbed.contains(&id) {
             return self.load(id, access);
         }
         match &node.op {
@@ -255,7 +255,7 @@ impl<'a> Weave<'a> {
             }
             op if op.is_movement() => self.movement(scope, id, access),
             Op::Reduce(reduce, axes) => self.reduce(scope, id, *reduce, axes, access),
-            Op::Gather(axis) if scope == Scope::Body => self.gather(id, *axis, access),
+            Op::Gather(axis) if scope == LoopScope::Body => self.gather(id, *axis, access),
             _ => None,
         }
     }
@@ -276,11 +276,11 @@ impl<'a> Weave<'a> {
     fn input(&mut self, n: usize, access: &Access) -> Option<Reg> {
         let operand = self.operands[n];
         if n >= self.scan.carries + self.scan.sequences {
-            return self.value(Scope::Outside, operand, access);
+            return self.value(LoopScope::Outside, operand, access);
         }
         if n >= self.scan.carries {
             let whole = self.along_time(access.clone());
-            return self.value(Scope::Outside, operand, &whole);
+            return self.value(LoopScope::Outside, operand, &whole);
         }
         // Another element's state is in another's registers.
         let view = self.place(access, &self.outside.shape(operand));
@@ -291,7 +291,7 @@ impl<'a> Weave<'a> {
 
     fn pointwise(
         &mut self,
-        scope: Scope,
+        scope: LoopScope,
         op: &Op,
         operands: &[NodeId],
         dtype: DType,
@@ -317,7 +317,7 @@ impl<'a> Weave<'a> {
         if rounds { self.emit(Code::Cast(reg, dtype), dtype) } else { Some(reg) }
     }
 
-    fn movement(&mut self, scope: Scope, id: NodeId, access: &Access) -> Option<Reg> {
+    fn movement(&mut self, scope: LoopScope, id: NodeId, access: &Access) -> Option<Reg> {
         let graph = self.graph(scope);
         let (node, x) = (graph.node(id), graph.node(id).operands[0]);
         let (from, to, dtype) = (graph.shape(x), node.shape, node.dtype);
@@ -355,7 +355,7 @@ impl<'a> Weave<'a> {
     /// A reduction over axes that are written out, from the first element to the last.
     fn reduce(
         &mut self,
-        scope: Scope,
+        scope: LoopScope,
         id: NodeId,
         reduce: Reduce,
         axes: &[usize],
@@ -402,7 +402,7 @@ impl<'a> Weave<'a> {
             .map(|a| if at[a] == 1 { zero.clone() } else { access.coordinates[a].clone() })
             .collect();
         let position =
-            self.value(Scope::Body, index, &Access { coordinates, guards: access.guards.clone() })?;
+            self.value(LoopScope::Body, index, &Access { coordinates, guards: access.guards.clone() })?;
         let site = self.sites.len();
         self.sites.push(Site { op: "gather".into(), location: node.location, size: shape[axis] });
         let mut rest = access.clone();
@@ -454,7 +454,7 @@ impl<'a> Weave<'a> {
         for (k, form) in constants(&[size], self.axes.len()).into_iter().flatten().enumerate() {
             let mut one = rest.clone();
             one.coordinates[axis] = form;
-            let value = self.value(Scope::Body, x, &one)?;
+            let value = self.value(LoopScope::Body, x, &one)?;
             chosen = Some(match chosen {
                 None => value,
                 // From one position on, this element and not one before it: so positions are clamped.

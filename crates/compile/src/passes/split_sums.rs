@@ -44,7 +44,7 @@ fn divisor(length: usize, wanted: usize) -> Option<usize> {
 }
 
 /// Reduced axes cut in two: parts, and what is reduced within a part.
-struct Cut {
+struct SumCut {
     /// All sizes, with one axis more if one was cut.
     sizes: Vec<usize>,
     /// Axes that say which part.
@@ -53,10 +53,10 @@ struct Cut {
     inner: Vec<usize>,
 }
 
-impl Cut {
+impl SumCut {
     /// Takes whole axes, outermost first, while there are more parts wanted than they have, and a part of the next.
-    fn of(shape: &Shape, axes: &[usize], wanted: usize) -> Option<Cut> {
-        let mut cut = Cut { sizes: vec![], parts: vec![], inner: vec![] };
+    fn of(shape: &Shape, axes: &[usize], wanted: usize) -> Option<SumCut> {
+        let mut cut = SumCut { sizes: vec![], parts: vec![], inner: vec![] };
         let mut left = wanted;
         for (axis, &size) in shape.iter().enumerate() {
             let place = cut.sizes.len();
@@ -112,7 +112,7 @@ fn split_reduce(
     // Parts of a sum are rounded once, at the end.
     let dtype = graph.dtype(x);
     let x = if dtype.is_half() && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
-    if let Some(Cut { sizes, parts, inner }) = Cut::of(&shape, axes, wanted) {
+    if let Some(SumCut { sizes, parts, inner }) = SumCut::of(&shape, axes, wanted) {
         let cut = graph.reshape(x, Shape::new(&sizes));
         let partial = graph.reduce(reduce, cut, &inner);
         let left = |part: &usize| part - inner.iter().filter(|axis| *axis < part).count();

@@ -52,7 +52,7 @@ pub fn apart(kernel: &Fused, buffers: &[Buffer]) -> Option<[Fused; 2]> {
 impl Fused {
     /// Without instructions that no store needs.
     fn swept(mut self) -> Fused {
-        let tape = Tape { instrs: std::mem::take(&mut self.tape), known: HashMap::new() };
+        let tape = UnrolledTape { instrs: std::mem::take(&mut self.tape), known: HashMap::new() };
         self.tape = tape.sweep(&mut self.stores);
         self
     }
@@ -80,7 +80,7 @@ fn gains(kernel: &Fused, axis: usize, buffers: &[Buffer]) -> bool {
 /// The kernel with one axis written out; `None` if it becomes too long or shares nothing.
 fn without(kernel: &Fused, axis: usize) -> Option<Fused> {
     let size = kernel.axes[axis];
-    let mut tape = Tape::default();
+    let mut tape = UnrolledTape::default();
     let mut stores = Vec::new();
     for place in 0..size as i64 {
         let mut registers: Vec<Reg> = Vec::with_capacity(kernel.tape.len());
@@ -115,12 +115,12 @@ fn fix(view: &mut View, axis: usize, place: i64) {
 
 /// Instructions in the making: none twice, none of which the result is known.
 #[derive(Default)]
-struct Tape {
+struct UnrolledTape {
     instrs: Vec<Instr>,
     known: HashMap<(Code, DType), Reg>,
 }
 
-impl Tape {
+impl UnrolledTape {
     fn add(&mut self, code: Code, dtype: DType) -> Reg {
         let code = match self.simplified(code, dtype) {
             Ok(code) => code,

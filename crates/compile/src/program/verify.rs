@@ -85,21 +85,22 @@ impl Extent {
 
 /// A buffer that a kernel reads or writes, and which bytes of it.
 #[derive(Clone, Copy, Debug)]
-struct Touch {
+struct VerifiedTouch {
     buffer: BufferId,
     extent: Extent,
     writes: bool,
 }
 
 /// What a kernel reads and then what it writes. Sums write their segments and nothing between them.
-fn touches(program: &Program, kernel: &Kernel) -> Vec<Touch> {
+fn touches(program: &Program, kernel: &Kernel) -> Vec<VerifiedTouch> {
     let (reads, writes) = kernel.touches();
-    let whole =
-        |writes: bool| move |buffer: BufferId| Touch { buffer, extent: Extent::of(program, buffer), writes };
-    let mut all: Vec<Touch> = reads.into_iter().map(whole(false)).collect();
+    let whole = |writes: bool| {
+        move |buffer: BufferId| VerifiedTouch { buffer, extent: Extent::of(program, buffer), writes }
+    };
+    let mut all: Vec<VerifiedTouch> = reads.into_iter().map(whole(false)).collect();
     match kernel {
         Kernel::Sums(sums) => {
-            let results = sums.segments.iter().map(|segment| Touch {
+            let results = sums.segments.iter().map(|segment| VerifiedTouch {
                 buffer: sums.target,
                 extent: Extent::part(program, sums.target, segment.to, segment.results),
                 writes: true,

@@ -31,7 +31,7 @@ pub struct Rows {
     columns: Cut,
     rhs: Operand,
     terms: Vec<isize>,
-    out: Target,
+    out: RowTarget,
     out_rows: Vec<isize>,
     epilogue: Epilogue,
     work: usize,
@@ -53,7 +53,7 @@ struct Panels {
 
 /// Where sums go: strides over `[batch.., m.., n..]`.
 #[derive(Debug)]
-struct Target {
+struct RowTarget {
     buffer: usize,
     view: View,
     /// Floats of scratch memory, if every task has its own.
@@ -302,7 +302,7 @@ impl Panels {
     }
 }
 
-impl Target {
+impl RowTarget {
     /// The address of a slice's first sum.
     fn start(&self, context: Context, batch: &[usize], origin: &[usize], own: *mut f32) -> *mut f32 {
         if self.own.is_some() {
@@ -324,7 +324,7 @@ fn result(
     columns: &Cut,
     temporaries: &mut Temporaries,
     label: &str,
-) -> Result<(Target, Epilogue), Error> {
+) -> Result<(RowTarget, Epilogue), Error> {
     for store in &product.stores {
         view_access::check(&store.view, axes, temporaries.specs[store.buffer.0 as usize].len, label)?;
     }
@@ -343,16 +343,18 @@ fn result(
     let moves = moves(product, columns);
     let (b, m) = (product.batch.len(), product.m.len());
     let target = match (target, &moves) {
-        (Some(store), _) => Target { buffer: store.buffer.0 as usize, view: store.view.clone(), own: None },
+        (Some(store), _) => {
+            RowTarget { buffer: store.buffer.0 as usize, view: store.view.clone(), own: None }
+        }
         (None, Some(_)) => {
             let slice = [&vec![1; b][..], &product.m, columns.steps()].concat();
             let len = slice.iter().product();
             let buffer = temporaries.reserve(len).0 as usize;
-            Target { buffer, view: View::contiguous(&slice), own: Some(len) }
+            RowTarget { buffer, view: View::contiguous(&slice), own: Some(len) }
         }
         (None, None) => {
             let buffer = temporaries.add(axes.iter().product()).0 as usize;
-            Target { buffer, view: View::contiguous(axes), own: None }
+            RowTarget { buffer, view: View::contiguous(axes), own: None }
         }
     };
     if target.own.is_none() && product.stores.len() == 1 && is_sum(&product.stores[0]) {

@@ -32,7 +32,7 @@ pub struct Slice<'a> {
 #[derive(Debug)]
 pub struct Operand {
     buffer: usize,
-    source: Source,
+    source: OperandSource,
     /// Elements between neighbors, per axis.
     pub strides: Vec<i64>,
     /// Floats of scratch memory that a slice takes.
@@ -44,7 +44,7 @@ pub struct Operand {
 }
 
 #[derive(Debug)]
-enum Source {
+enum OperandSource {
     Nothing,
     Memory(View),
     Window(Window),
@@ -116,26 +116,26 @@ impl Operand {
         let (source, strides, copied) = match way {
             Way::Nothing => {
                 let spread = Spread::new(load.view, axes, extent, order);
-                (Source::Nothing, spread.strides, 0)
+                (OperandSource::Nothing, spread.strides, 0)
             }
             Way::Memory => {
                 view_access::check(load.view, axes, spec.len, label)?;
-                (Source::Memory(load.view.clone()), load.view.strides.clone(), 0)
+                (OperandSource::Memory(load.view.clone()), load.view.strides.clone(), 0)
             }
             Way::Window => {
                 let window = window().expect("only asked for where there is one");
                 let (strides, floats) = (window.strides(axes.len()), window.floats());
-                (Source::Window(window), strides, floats)
+                (OperandSource::Window(window), strides, floats)
             }
             Way::Spread => {
                 let spread = Spread::new(load.view, axes, extent, order);
                 let strides = spread.strides.clone();
                 let floats = order.iter().map(|&axis| extent[axis]).product();
-                (Source::Spread(spread, window()), strides, floats)
+                (OperandSource::Spread(spread, window()), strides, floats)
             }
         };
         let floats = match &source {
-            Source::Spread(_, Some(window)) => copied + window.floats(),
+            OperandSource::Spread(_, Some(window)) => copied + window.floats(),
             _ => copied,
         };
         specs[scratch.0 as usize].len = copied;
@@ -153,7 +153,7 @@ impl Operand {
         let mut all = vec![0];
         for (axis, &size) in (first..).zip(sizes) {
             let place = |i: usize| match &self.source {
-                Source::Window(window) => window.place(axis, self.strides[axis], i),
+                OperandSource::Window(window) => window.place(axis, self.strides[axis], i),
                 _ => self.strides[axis] as isize * i as isize,
             };
             all = all.iter().flat_map(|&at| (0..size).map(move |i| at + place(i))).collect();
@@ -168,18 +168,18 @@ impl Operand {
     pub unsafe fn read(&self, slice: Slice, context: Context, scratch: *mut f32) -> *const f32 {
         let binding = context.bindings[self.buffer];
         let at = match &self.source {
-            Source::Nothing => return scratch,
-            Source::Memory(view) => {
+            OperandSource::Nothing => return scratch,
+            OperandSource::Memory(view) => {
                 let index = view.offset + dot(&view.strides, slice.origin);
                 // SAFETY: the view was checked when the program was loaded.
                 return unsafe { binding.start.cast::<f32>().offset(index as isize) };
             }
-            Source::Window(window) => {
+            OperandSource::Window(window) => {
                 // SAFETY: promised by the caller.
                 let out = unsafe { std::slice::from_raw_parts_mut(scratch.cast::<u32>(), self.floats) };
                 window.copy(slice, binding, out)
             }
-            Source::Spread(spread, window) => {
+            OperandSource::Spread(spread, window) => {
                 // SAFETY: promised by the caller.
                 let out = unsafe { std::slice::from_raw_parts_mut(scratch.cast::<u32>(), self.floats) };
                 let (out, behind) = out.split_at_mut(self.copied);

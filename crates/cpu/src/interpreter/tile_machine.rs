@@ -88,7 +88,7 @@ impl<'a> Machine<'a> {
         match of {
             // SAFETY: both have room for the kept words, in different scratch memories.
             Some(Kept(from)) => unsafe { base.copy_from_nonoverlapping(*from, nest.kept) },
-            None => machine.run(&nest.prelude, Tile::ONE, Part::Uniform),
+            None => machine.run(&nest.prelude, Tile::ONE, TilePart::Uniform),
         }
         machine
     }
@@ -101,7 +101,7 @@ impl<'a> Machine<'a> {
     /// Runs what is due before pass `number`, once for each of the tile's outer positions.
     pub fn outer(&mut self, number: usize, tile: Tile) {
         if let Some(ops) = self.nest.outer.get(number) {
-            self.run(ops, tile, Part::Outer);
+            self.run(ops, tile, TilePart::Outer);
         }
     }
 
@@ -122,12 +122,12 @@ impl<'a> Machine<'a> {
 
     /// Writes outer values.
     pub fn finish(&mut self, tile: Tile) {
-        self.run(&self.nest.finish, tile, Part::Outer);
+        self.run(&self.nest.finish, tile, TilePart::Outer);
     }
 
     /// Runs a pass on one tile.
     pub fn full(&mut self, pass: usize, tile: Tile) {
-        self.run(&self.nest.passes[pass].ops, tile, Part::Full);
+        self.run(&self.nest.passes[pass].ops, tile, TilePart::Full);
     }
 
     /// The state of a reduction over `rows` outer positions.
@@ -159,19 +159,21 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn run(&mut self, ops: &'a [Op], tile: Tile, part: Part) {
+    fn run(&mut self, ops: &'a [Op], tile: Tile, part: TilePart) {
         let mut fixed = [0; MAX_AXES];
         let layout = &self.nest.layout;
         let (start, count) = match (part, layout.shape) {
-            (Part::Uniform, _) => (0, 1),
-            (Part::Outer, _) => (tile.first_row, tile.rows),
-            (Part::Full, Shape::Rows) => {
+            (TilePart::Uniform, _) => (0, 1),
+            (TilePart::Outer, _) => (tile.first_row, tile.rows),
+            (TilePart::Full, Shape::Rows) => {
                 (tile.first_row * layout.inner_len + tile.first_column, tile.rows * tile.columns)
             }
-            (Part::Full, Shape::Block) => (tile.first_column * layout.outer_len, tile.rows * tile.columns),
-            (Part::Full, Shape::Columns) => (tile.first_row, tile.rows),
+            (TilePart::Full, Shape::Block) => {
+                (tile.first_column * layout.outer_len, tile.rows * tile.columns)
+            }
+            (TilePart::Full, Shape::Columns) => (tile.first_row, tile.rows),
         };
-        let held = if part == Part::Full && layout.shape == Shape::Columns {
+        let held = if part == TilePart::Full && layout.shape == Shape::Columns {
             let mut rest = tile.first_column;
             for axis in (layout.outer..layout.sizes.len()).rev() {
                 fixed[axis - layout.outer] = rest % layout.sizes[axis];
@@ -188,7 +190,7 @@ impl<'a> Machine<'a> {
     }
 
     #[inline]
-    fn step(&mut self, op: &Op, range: Range, tile: Tile, part: Part) {
+    fn step(&mut self, op: &Op, range: Range, tile: Tile, part: TilePart) {
         if op.wide {
             return self.step_wide(op, range, tile, part);
         }
@@ -264,10 +266,10 @@ impl<'a> Machine<'a> {
         &self,
         range: Range<'r>,
         tile: Tile,
-        part: Part,
+        part: TilePart,
     ) -> impl Iterator<Item = (usize, Range<'r>)> + use<'r> {
         let layout = &self.nest.layout;
-        let patch = layout.patch.is_some() && part == Part::Full;
+        let patch = layout.patch.is_some() && part == TilePart::Full;
         let (pieces, count) = if patch { (tile.rows, tile.columns) } else { (1, range.count) };
         let pitch = layout.inner_len;
         (0..pieces).map(move |i| (i * count, Range { start: range.start + i * pitch, count, ..range }))
@@ -339,7 +341,7 @@ impl<'a> Machine<'a> {
         Some(position.clamp(0, last))
     }
 
-    fn take(&self, take: &Take, op: &Op, range: Range, tile: Tile, part: Part) {
+    fn take(&self, take: &Take, op: &Op, range: Range, tile: Tile, part: TilePart) {
         let out = self.output(op, range.count);
         let binding = self.context.bindings[take.touch.buffer];
         let load = |range: Range, word: u32, out: &mut [u32]| match self.position(take, word) {
@@ -413,7 +415,7 @@ unsafe impl Sync for Kept {}
 
 /// Which instructions run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TilePart {
     Uniform,
     Outer,
     Full,

@@ -4,13 +4,13 @@
 
 use crate::interpreter::bytecode::{Code, Op, Source};
 use crate::interpreter::nest::{Shape, Take};
-use crate::interpreter::tile_machine::{Machine, Part, Tile};
+use crate::interpreter::tile_machine::{Machine, Tile, TilePart};
 use crate::memory::element_runs;
 use crate::memory::view_access::Range;
 
 impl<'a> Machine<'a> {
     /// Runs an instruction that reads or writes registers of 64 bits.
-    pub(super) fn step_wide(&mut self, op: &Op, range: Range, tile: Tile, part: Part) {
+    pub(super) fn step_wide(&mut self, op: &Op, range: Range, tile: Tile, part: TilePart) {
         let n = range.count;
         let bindings = self.context.bindings;
         match op.code {
@@ -88,7 +88,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Reads 64-bit elements at positions, which are registers of 32 bits.
-    fn take_wide(&self, take: &Take, op: &Op, range: Range, tile: Tile, part: Part) {
+    fn take_wide(&self, take: &Take, op: &Op, range: Range, tile: Tile, part: TilePart) {
         let out = self.wide_output(op, range.count);
         let binding = self.context.bindings[take.touch.buffer];
         let load = |range: Range, word: u32, out: &mut [u64]| match self.position(take, word) {

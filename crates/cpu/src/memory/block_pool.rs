@@ -77,14 +77,14 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct Free {
-    buckets: HashMap<usize, Vec<Start>>,
+    buckets: HashMap<usize, Vec<BlockStart>>,
     bytes: usize,
 }
 
-struct Start(NonNull<u8>);
+struct BlockStart(NonNull<u8>);
 
 // SAFETY: a free allocation is owned by the pool alone.
-unsafe impl Send for Start {}
+unsafe impl Send for BlockStart {}
 
 impl Pool {
     /// A pool that never holds more than `limit` bytes, free ones included.
@@ -133,7 +133,7 @@ impl Pool {
         };
         let fresh = pooled.is_none();
         let start = match pooled {
-            Some(Start(start)) => {
+            Some(BlockStart(start)) => {
                 if purpose == Purpose::Block {
                     // SAFETY: the pool handed over an allocation of `size` bytes.
                     unsafe { start.as_ptr().write_bytes(0, size) };
@@ -183,7 +183,7 @@ impl Pool {
         free.bytes = 0;
         for (size, starts) in free.buckets.drain() {
             self.total.fetch_sub(size * starts.len(), Ordering::Relaxed);
-            starts.into_iter().for_each(|Start(start)| release(start, size));
+            starts.into_iter().for_each(|BlockStart(start)| release(start, size));
         }
     }
 
@@ -194,7 +194,7 @@ impl Pool {
         let mut free = self.free();
         if free.bytes + size <= POOL_BYTES {
             free.bytes += size;
-            free.buckets.entry(size).or_default().push(Start(start));
+            free.buckets.entry(size).or_default().push(BlockStart(start));
         } else {
             drop(free);
             self.total.fetch_sub(size, Ordering::Relaxed);

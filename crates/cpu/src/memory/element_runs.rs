@@ -62,7 +62,7 @@ impl Binding {
 }
 
 /// An element type in memory, and the register that holds it.
-trait Element: Copy + 'static {
+trait RunElement: Copy + 'static {
     /// What a register holds: 32 bits, or 64 for wide dtypes.
     type Word: Copy + Default;
     fn word(self) -> Self::Word;
@@ -88,7 +88,7 @@ trait Element: Copy + 'static {
 /// Integers, whose registers are `$word`s with the bits of `$register`s.
 macro_rules! whole_element {
     ($($type:ty as $register:ty: $word:ty),*) => {$(
-        impl Element for $type {
+        impl RunElement for $type {
             type Word = $word;
             #[inline(always)]
             #[allow(clippy::unnecessary_cast)] // the same text for every type
@@ -107,7 +107,7 @@ whole_element!(u32 as u32: u32, u8 as u32: u32, u16 as u32: u32, i8 as i32: u32,
 
 macro_rules! half_element {
     ($type:ty) => {
-        impl Element for $type {
+        impl RunElement for $type {
             type Word = u32;
             #[inline(always)]
             fn word(self) -> u32 {
@@ -171,7 +171,7 @@ pub unsafe fn load_wide(access: &Access, range: Range, shift: i64, binding: Bind
 }
 
 /// Reads what repeats itself once.
-unsafe fn load_periods<T: Element>(
+unsafe fn load_periods<T: RunElement>(
     access: &Access,
     range: Range,
     shift: i64,
@@ -196,7 +196,7 @@ unsafe fn load_periods<T: Element>(
     }
 }
 
-unsafe fn load_as<T: Element>(
+unsafe fn load_as<T: RunElement>(
     access: &Access,
     range: Range,
     shift: i64,
@@ -220,7 +220,7 @@ unsafe fn load_as<T: Element>(
 }
 
 #[inline(always)]
-unsafe fn read_run<T: Element>(start: *const T, stride: isize, out: &mut [T::Word]) {
+unsafe fn read_run<T: RunElement>(start: *const T, stride: isize, out: &mut [T::Word]) {
     match stride {
         // SAFETY: the caller checked the run.
         1 => T::read(unsafe { std::slice::from_raw_parts(start, out.len()) }, out),
@@ -275,7 +275,7 @@ pub unsafe fn load_wide_shifted(
     unsafe { load_shifted_as::<u64>(access, range, &shifts, binding, out) }
 }
 
-unsafe fn load_shifted_as<T: Element>(
+unsafe fn load_shifted_as<T: RunElement>(
     access: &Access,
     range: Range,
     shifts: &impl Fn(usize) -> Option<i64>,
@@ -319,7 +319,7 @@ pub unsafe fn store_wide(access: &Access, range: Range, binding: Binding, values
     unsafe { store_as::<u64>(access, range, binding, values) }
 }
 
-unsafe fn store_as<T: Element>(access: &Access, range: Range, binding: Binding, values: &[T::Word]) {
+unsafe fn store_as<T: RunElement>(access: &Access, range: Range, binding: Binding, values: &[T::Word]) {
     let start = binding.start.cast::<T>();
     access.runs(range, |run| {
         binding.check(run);

@@ -5,12 +5,12 @@ use std::cell::RefCell;
 /// Sixteen words at a cache line's boundary.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[allow(dead_code)] [u32; 16]);
+struct CacheLine(#[allow(dead_code)] [u32; 16]);
 
 /// Memory for one task: words, and the pointers of registers.
 #[derive(Default)]
 pub struct Scratch {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     /// Pointers of registers.
     pub registers: Vec<*mut u32>,
 }
@@ -20,7 +20,7 @@ impl Scratch {
     pub fn words(&mut self, words: usize) -> *mut u32 {
         let lines = words.div_ceil(16);
         if self.lines.len() < lines {
-            self.lines.resize(lines, Line([0; 16]));
+            self.lines.resize(lines, CacheLine([0; 16]));
         }
         self.lines.as_mut_ptr().cast()
     }

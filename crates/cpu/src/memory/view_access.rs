@@ -27,11 +27,11 @@ pub struct Access {
     pub conditions: Vec<Condition>,
     /// What is added to the index and to the sums of the first conditions when a run ends and the axis of the same
     /// number moves on.
-    jumps: Vec<Sums>,
+    jumps: Vec<ViewSums>,
 }
 
 /// The index, then the sums of conditions.
-type Sums = [i64; 4];
+type ViewSums = [i64; 4];
 
 /// A range of a domain, with the coordinates of the fixed axes.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ impl Access {
         Access { offset: 0, dims, fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
     }
 
-    fn jumps(&self) -> Vec<Sums> {
+    fn jumps(&self) -> Vec<ViewSums> {
         let last = self.dims.len() - 1;
         let mut jumps = vec![[0; 4]; last + 1];
         for axis in (1..=last).rev() {
@@ -159,7 +159,7 @@ impl Access {
 
     /// Calls `f` with every run of the range, the sums at its start, and the coordinates (per merged axis).
     #[inline(always)]
-    fn walk(&self, range: Range, mut f: impl FnMut(Run, &Sums, &[usize])) {
+    fn walk(&self, range: Range, mut f: impl FnMut(Run, &ViewSums, &[usize])) {
         let last = self.dims.len() - 1;
         let mut coordinates = [0usize; MAX_AXES];
         let mut rest = range.start;

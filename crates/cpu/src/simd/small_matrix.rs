@@ -45,7 +45,7 @@ pub struct Multiply {
 
 /// How a thin product is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum SmallForm {
     /// Rows of `rhs` are contiguous: rows of the result are sums of them.
     Rows,
     /// Rows of `lhs` and columns of `rhs` are contiguous: elements are dot products.
@@ -85,17 +85,17 @@ impl Multiply {
         (0..self.m).step_by(step).map(part).collect()
     }
 
-    fn form(&self) -> Option<(Form, usize)> {
+    fn form(&self) -> Option<(SmallForm, usize)> {
         let unit = |size: usize, stride: isize| size == 1 || stride == 1;
         let rows = unit(self.n, self.rhs.column) && unit(self.n, self.out.column);
         let dots = unit(self.k, self.lhs.column) && unit(self.k, self.rhs.row);
-        let rows = rows.then_some((Form::Rows, self.n));
-        let dots = dots.then_some((Form::Dots, self.k));
+        let rows = rows.then_some((SmallForm::Rows, self.n));
+        let dots = dots.then_some((SmallForm::Dots, self.k));
         if rows.map_or(0, |r| r.1) >= dots.map_or(0, |d| d.1) { rows } else { dots }
     }
 
     /// The orientation and form with the longest vectors; `None` where nothing is contiguous.
-    fn oriented(self) -> Option<(Multiply, Form, usize)> {
+    fn oriented(self) -> Option<(Multiply, SmallForm, usize)> {
         let both = [self, self.transposed()];
         both.into_iter()
             .filter_map(|p| p.form().map(|(form, len)| (p, form, len)))
@@ -132,8 +132,8 @@ pub unsafe fn multiply<const F: bool>(what: &Multiply) {
     // SAFETY: promised by the caller.
     unsafe {
         match what.form() {
-            Some((Form::Rows, _)) => rows::<F>(what),
-            Some((Form::Dots, _)) => dots::<F>(what),
+            Some((SmallForm::Rows, _)) => rows::<F>(what),
+            Some((SmallForm::Dots, _)) => dots::<F>(what),
             None => unreachable!("parts only gives products with contiguous vectors"),
         }
     }

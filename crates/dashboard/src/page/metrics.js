@@ -13,6 +13,7 @@ Farad.GROUPS = [
   { key: "accuracy", title: "Accuracy", columns: ["validation_goodness", "hard_accuracy"], format: Farad.percent },
   { key: "explained", title: "Explained variance (R²)", columns: ["explained_variance"], format: Farad.percent },
   { key: "perplexity", title: "Perplexity", columns: ["perplexity"] },
+  { key: "return", title: "Return", columns: ["return", "validation_return", "best"] },
   { key: "wrong", title: "Wrong bits", columns: ["wrong"] },
   { key: "rate", title: "Learning rate", columns: ["learning_rate"] },
   { key: "speed", title: "Updates per second", columns: ["speed"] },
@@ -28,6 +29,9 @@ Farad.COLUMN_NAMES = {
   hard_accuracy: "hard, validation",
   explained_variance: "validation",
   perplexity: "validation",
+  return: "training",
+  validation_return: "validation",
+  best: "best of a generation",
   wrong: "wrong",
   learning_rate: "learning rate",
   speed: "updates per second",
@@ -44,6 +48,9 @@ Farad.LINE_COLORS = {
   hard_accuracy: "--line-2",
   explained_variance: "--line-2",
   perplexity: "--line-2",
+  return: "--line-1",
+  validation_return: "--line-2",
+  best: "--line-3",
   wrong: "--line-3",
   learning_rate: "--line-4",
   speed: "--line-5",
@@ -54,7 +61,7 @@ Farad.RUN_COLORS = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `--line-${n}`);
 
 /// A column's name without its seed, and the seed: `hard_loss_23` is `hard_loss` of seed 23.
 Farad.column = (name) => {
-  const parts = /^(soft_loss|hard_loss|wrong)_(\d+)$/.exec(name);
+  const parts = /^(soft_loss|hard_loss|wrong|loss|return|validation_return|best|entropy|divergence|spread)_(\d+)$/.exec(name);
   return parts ? { base: parts[1], seed: parts[2] } : { base: name, seed: null };
 };
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use farad_tensor::Device;
 use farad_tensor::Tensor;
 
-type Batch = (Tensor, Tensor);
+type LoadedBatch = (Tensor, Tensor);
 
 /// The batches of an epoch, or of what is left of it: see [`DataLoader`]. An error ends it.
 pub struct Batches<L: BorrowMut<DataLoader>> {
@@ -23,7 +23,7 @@ enum LoaderState {
         feed: Feed,
         first: usize,
         batches: usize,
-        ready: Option<Result<Batch>>,
+        ready: Option<Result<LoadedBatch>>,
     },
     /// It could not begin.
     Failed(Error),
@@ -57,9 +57,9 @@ fn begin(loader: &DataLoader) -> Result<LoaderState> {
 }
 
 impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
-    type Item = Result<Batch>;
+    type Item = Result<LoadedBatch>;
 
-    fn next(&mut self) -> Option<Result<Batch>> {
+    fn next(&mut self) -> Option<Result<LoadedBatch>> {
         let loader = self.loader.borrow_mut();
         let LoaderState::Running { feed, first, batches, ready } = &mut self.state else {
             return match std::mem::replace(&mut self.state, LoaderState::Over) {
@@ -89,7 +89,7 @@ impl<L: BorrowMut<DataLoader>> Iterator for Batches<L> {
     }
 }
 
-fn upload(made: Result<HostBatch>, device: &Device) -> Result<Batch> {
+fn upload(made: Result<HostBatch>, device: &Device) -> Result<LoadedBatch> {
     let (inputs, targets) = made?;
     Ok((inputs.to_tensor(device)?, targets.to_tensor(device)?))
 }

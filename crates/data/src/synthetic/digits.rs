@@ -13,7 +13,7 @@ const HALF: f32 = 9.0;
 const PIECES: usize = 10;
 
 /// A point; a digit lies in `-0.6..0.6` × `-1..1`, y downwards.
-type Point = [f32; 2];
+type StrokePoint = [f32; 2];
 
 /// Drawn digits: images `[1, 28, 28]` of bytes, classes 0 to 9 in turn. Shift, size, slant, turn and width of the
 /// strokes differ from sample to sample, and every pixel has some noise.
@@ -23,7 +23,7 @@ type Point = [f32; 2];
 /// assert_eq!(digits(30, 1).len(), 30);
 /// ```
 pub fn digits(count: usize, seed: u64) -> TensorSet {
-    let strokes: Vec<Vec<Point>> = (0..10).flat_map(strokes_of).collect();
+    let strokes: Vec<Vec<StrokePoint>> = (0..10).flat_map(strokes_of).collect();
     // Where the strokes of each digit begin in that list.
     let first: Vec<usize> = (0..=10).map(|digit| (0..digit).map(|d| strokes_of(d).len()).sum()).collect();
     let mut pixels = Vec::with_capacity(count * SIDE * SIDE);
@@ -69,17 +69,17 @@ pub fn colored_digits(count: usize, seed: u64) -> TensorSet {
 }
 
 /// Adds one picture of strokes.
-fn draw(strokes: &[Vec<Point>], random: &mut Random, pixels: &mut Vec<u8>) {
+fn draw(strokes: &[Vec<StrokePoint>], random: &mut Random, pixels: &mut Vec<u8>) {
     let (scale, width) = (HALF * random.between(0.8, 1.1), random.between(1.0, 1.9));
     let (turn, slant) = (random.between(-0.2, 0.2), random.between(-0.15, 0.3));
     let (right, down) = (random.between(-2.5, 2.5), random.between(-2.5, 2.5));
     let middle = (SIDE - 1) as f32 / 2.0;
-    let place = |[x, y]: Point| {
+    let place = |[x, y]: StrokePoint| {
         let x = x - slant * y;
         let (x, y) = (x * turn.cos() - y * turn.sin(), x * turn.sin() + y * turn.cos());
         [middle + right + scale * x, middle + down + scale * y]
     };
-    let pieces: Vec<[Point; 2]> = strokes
+    let pieces: Vec<[StrokePoint; 2]> = strokes
         .iter()
         .flat_map(|stroke| stroke.windows(2).map(|pair| [place(pair[0]), place(pair[1])]).collect::<Vec<_>>())
         .collect();
@@ -95,7 +95,7 @@ fn draw(strokes: &[Vec<Point>], random: &mut Random, pixels: &mut Vec<u8>) {
 }
 
 /// How far a point is from a piece of a line.
-fn distance([x, y]: Point, [[ax, ay], [bx, by]]: [Point; 2]) -> f32 {
+fn distance([x, y]: StrokePoint, [[ax, ay], [bx, by]]: [StrokePoint; 2]) -> f32 {
     let (dx, dy) = (bx - ax, by - ay);
     let length = (dx * dx + dy * dy).max(1e-9);
     let along = (((x - ax) * dx + (y - ay) * dy) / length).clamp(0.0, 1.0);
@@ -103,7 +103,7 @@ fn distance([x, y]: Point, [[ax, ay], [bx, by]]: [Point; 2]) -> f32 {
 }
 
 /// Part of an ellipse, from one angle to another; 0 is right, a quarter turn is down.
-fn arc(center: Point, radii: Point, from: f32, to: f32) -> Vec<Point> {
+fn arc(center: StrokePoint, radii: StrokePoint, from: f32, to: f32) -> Vec<StrokePoint> {
     let at = |n: usize| {
         let angle = from + (to - from) * n as f32 / PIECES as f32;
         [center[0] + radii[0] * angle.cos(), center[1] + radii[1] * angle.sin()]
@@ -112,7 +112,7 @@ fn arc(center: Point, radii: Point, from: f32, to: f32) -> Vec<Point> {
 }
 
 /// The strokes of a digit.
-fn strokes_of(digit: usize) -> Vec<Vec<Point>> {
+fn strokes_of(digit: usize) -> Vec<Vec<StrokePoint>> {
     let quarter = PI / 2.0;
     match digit {
         0 => vec![arc([0.0, 0.0], [0.55, 1.0], 0.0, TAU)],

@@ -62,7 +62,8 @@ fn parse_graph(lines: &mut Lines) -> Result<(Graph, Vec<NodeId>), GraphTextError
         }
         let (name, rest) =
             text.split_once('=').ok_or_else(|| fail("a line is `name = op operands`".into()))?;
-        let Written { head, arguments, operands, kind, region, opens } = Written::of(rest).map_err(fail)?;
+        let ParsedNode { head, arguments, operands, kind, region, opens } =
+            ParsedNode::of(rest).map_err(fail)?;
         let operands: Vec<NodeId> =
             operands.into_iter().map(|operand| find(&names, operand)).collect::<Result<_, _>>()?;
         let op = if opens {
@@ -91,7 +92,7 @@ fn parse_graph(lines: &mut Lines) -> Result<(Graph, Vec<NodeId>), GraphTextError
 }
 
 /// The parts of a line behind the name.
-struct Written<'a> {
+struct ParsedNode<'a> {
     head: &'a str,
     arguments: &'a str,
     operands: Vec<&'a str>,
@@ -101,8 +102,8 @@ struct Written<'a> {
     opens: bool,
 }
 
-impl<'a> Written<'a> {
-    fn of(text: &'a str) -> Result<Written<'a>, String> {
+impl<'a> ParsedNode<'a> {
+    fn of(text: &'a str) -> Result<ParsedNode<'a>, String> {
         let text = text.trim();
         let (text, opens) = text.strip_suffix('{').map_or((text, false), |text| (text.trim(), true));
         // A contraction's arguments hold no colon but no braces either, so the last colon behind them is the kind's.
@@ -129,7 +130,7 @@ impl<'a> Written<'a> {
             }
         };
         let operands = rest.split_whitespace().collect();
-        Ok(Written { head: head.trim(), arguments, operands, kind, region, opens })
+        Ok(ParsedNode { head: head.trim(), arguments, operands, kind, region, opens })
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn byte_pairs(text: &[u8], entries: usize) -> Result<BytePairs> {
 }
 
 /// A pair in the heap, under the count that it had.
-type Entry = (u64, Reverse<[u32; 2]>);
+type QueuedPair = (u64, Reverse<[u32; 2]>);
 
 struct Learning {
     /// Different pieces as tokens, and how often they are there.
@@ -38,7 +38,7 @@ struct Learning {
     counts: HashMap<[u32; 2], u64>,
     /// The pieces that have, or had, a pair.
     places: HashMap<[u32; 2], Vec<u32>>,
-    heap: BinaryHeap<Entry>,
+    heap: BinaryHeap<QueuedPair>,
 }
 
 impl Learning {

@@ -52,13 +52,13 @@ impl Kind for BooleanTables {
         if let Ok(path) = std::path::absolute(&settings.data) {
             settings.data = path.display().to_string();
         }
-        Ok(Box::new(Ready::new(settings, asked.device_or_best()?)?))
+        Ok(Box::new(ReadyBoolean::new(settings, asked.device_or_best()?)?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
         let mut settings = Settings::of(run)?;
         asked.fill(&mut settings)?;
-        Ok(Box::new(Ready::new(settings, asked.device_of(run)?)?))
+        Ok(Box::new(ReadyBoolean::new(settings, asked.device_of(run)?)?))
     }
 
     fn judge(&self, run: &Run, _: &Asked, _: &Device) -> farad::Result<Outcome> {
@@ -114,21 +114,21 @@ impl Kind for BooleanTables {
 }
 
 /// Everything that a training is made of.
-struct Ready {
+struct ReadyBoolean {
     settings: Settings,
     learner: Learner,
 }
 
-impl Ready {
-    fn new(mut settings: Settings, device: Device) -> Result<Ready> {
+impl ReadyBoolean {
+    fn new(mut settings: Settings, device: Device) -> Result<ReadyBoolean> {
         settings.device = device.name().to_string();
         let table = TruthTable::read(Path::new(&settings.data), &settings.target)?;
         let learner = Learner::new(settings.clone(), &table, &device)?;
-        Ok(Ready { settings, learner })
+        Ok(ReadyBoolean { settings, learner })
     }
 }
 
-impl Prepared for Ready {
+impl Prepared for ReadyBoolean {
     fn config(&self) -> Table {
         self.settings.table()
     }

@@ -61,7 +61,7 @@ impl Kind for Classifiers {
         if !["epochs", "updates"].into_iter().any(|key| chosen(asked, key)) {
             settings.suit_samples(data.train.len());
         }
-        Ok(Box::new(Ready::new(settings, data, &device)?))
+        Ok(Box::new(ReadyClassifier::new(settings, data, &device)?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
@@ -69,7 +69,7 @@ impl Kind for Classifiers {
         fill(asked, &mut settings)?;
         let device = asked.device_of(run)?;
         let data = Data::open(&mut settings)?;
-        Ok(Box::new(Ready::new(settings, data, &device)?))
+        Ok(Box::new(ReadyClassifier::new(settings, data, &device)?))
     }
 
     fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> farad::Result<Outcome> {
@@ -190,26 +190,26 @@ fn agree_on_wires(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
 }
 
 /// Everything that a training is made of.
-struct Ready {
+struct ReadyClassifier {
     settings: Settings,
     data: Data,
     trainer: Trainer,
 }
 
-impl Ready {
+impl ReadyClassifier {
     /// A network that cannot be built, or that the device cannot hold, is found here.
-    fn new(mut settings: Settings, data: Data, device: &Device) -> Result<Ready> {
+    fn new(mut settings: Settings, data: Data, device: &Device) -> Result<ReadyClassifier> {
         settings.device = device.name().to_string();
         // When it is validated is a number of steps from here on, and the run says which.
         if settings.course.evaluate_every == 0 {
             settings.course.evaluate_every = Trainer::epoch_of(&settings, &data.train);
         }
         let trainer = Trainer::new(&settings, &data, device)?;
-        Ok(Ready { settings, data, trainer })
+        Ok(ReadyClassifier { settings, data, trainer })
     }
 }
 
-impl Prepared for Ready {
+impl Prepared for ReadyClassifier {
     fn config(&self) -> Table {
         self.settings.table()
     }

@@ -27,7 +27,7 @@ pub struct InstructionTape {
 impl InstructionTape {
     /// What a netlist's outputs and registers need. Sinks are outputs, then registers.
     pub fn new(netlist: &Netlist) -> InstructionTape {
-        let mut build = Build::new(netlist);
+        let mut build = TapeBuild::new(netlist);
         let sources = netlist.sources();
         for source in 0..sources {
             if !build.sinks[source].is_empty() {
@@ -107,7 +107,7 @@ fn polynomial(gate: Gate) -> u32 {
 }
 
 /// A tape in the making.
-struct Build {
+struct TapeBuild {
     tape: InstructionTape,
     /// Whether a wire leads to a sink.
     needed: Vec<bool>,
@@ -120,8 +120,8 @@ struct Build {
     free: Vec<u32>,
 }
 
-impl Build {
-    fn new(netlist: &Netlist) -> Build {
+impl TapeBuild {
+    fn new(netlist: &Netlist) -> TapeBuild {
         let wires = netlist.wires();
         let (needed, mut readers) = (netlist.live_wires(), vec![0; wires]);
         let mut sinks = vec![Vec::new(); wires];
@@ -129,7 +129,7 @@ impl Build {
         let read = netlist.gates.iter().zip(&needed[netlist.sources()..]).filter(|(_, needed)| **needed);
         read.flat_map(|(node, _)| node.operands()).for_each(|operand| readers[operand.index()] += 1);
         let tape = InstructionTape { code: Vec::new(), slots: 1 };
-        Build { tape, needed, readers, sinks, places: vec![None; wires], free: vec![0] }
+        TapeBuild { tape, needed, readers, sinks, places: vec![None; wires], free: vec![0] }
     }
 
     /// The slot of a wire; one that has none yet is a source, and is loaded.

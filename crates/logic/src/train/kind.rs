@@ -69,7 +69,7 @@ impl Kind for Automata {
         let from = other.map(|(run, known)| places(&run, &known, &seeds)).transpose()?;
         let device = asked.device_or_best()?;
         let configuration = Configuration { recipe, settings, seeds, device: device.name().to_string() };
-        Ok(Box::new(Ready::new(configuration, &device, asked, from.unwrap_or_default())?))
+        Ok(Box::new(ReadyAutomaton::new(configuration, &device, asked, from.unwrap_or_default())?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
@@ -86,7 +86,7 @@ impl Kind for Automata {
                 .map(|(other, known)| places(&other, &known, &configuration.seeds))
                 .transpose()?,
         };
-        Ok(Box::new(Ready::new(configuration, &device, asked, from.unwrap_or_default())?))
+        Ok(Box::new(ReadyAutomaton::new(configuration, &device, asked, from.unwrap_or_default())?))
     }
 
     fn judge(&self, run: &Run, _: &Asked, _: &Device) -> farad::Result<Outcome> {
@@ -227,30 +227,30 @@ fn seeds(asked: &Asked, recipe: &Recipe, stored: Option<Vec<u64>>) -> farad::Res
 }
 
 /// Everything that a training is made of.
-struct Ready {
+struct ReadyAutomaton {
     configuration: Configuration,
     trainer: Trainer,
     quick: bool,
     from: (usize, Vec<usize>),
 }
 
-impl Ready {
+impl ReadyAutomaton {
     fn new(
         configuration: Configuration,
         device: &Device,
         asked: &Asked,
         from: (usize, Vec<usize>),
-    ) -> Result<Ready> {
+    ) -> Result<ReadyAutomaton> {
         // What cannot be trained leaves no run behind.
         let help = "take a smaller grid, batch, number of steps or of seeds, or another device";
         configuration.need().check(device, help)?;
         let Configuration { recipe, settings, seeds, .. } = &configuration;
         let trainer = Trainer::new(recipe.clone(), settings.clone(), seeds, device);
-        Ok(Ready { trainer, quick: asked.flag("quick").is_some(), from, configuration })
+        Ok(ReadyAutomaton { trainer, quick: asked.flag("quick").is_some(), from, configuration })
     }
 }
 
-impl Prepared for Ready {
+impl Prepared for ReadyAutomaton {
     fn config(&self) -> Table {
         self.configuration.table()
     }

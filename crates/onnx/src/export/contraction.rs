@@ -21,7 +21,7 @@ impl Writer {
         let names = [scope.name(operands[0]).to_string(), scope.name(operands[1]).to_string()];
         let plain = |maps: &[IndexMap]| maps.iter().map(IndexMap::plain).collect::<Option<Vec<usize>>>();
         if let (Some(lhs), Some(rhs)) = (plain(&a.lhs), plain(&a.rhs)) {
-            if let Some(product) = Product::of(&a.out, &lhs, &rhs) {
+            if let Some(product) = ExportedProduct::of(&a.out, &lhs, &rhs) {
                 return Ok(product.write(self, &names));
             }
             return self.einsum(scope, id, a, [(names[0].clone(), lhs), (names[1].clone(), rhs)]);
@@ -113,15 +113,15 @@ fn places(map: &IndexMap, counts: &[usize], size: usize) -> Vec<i64> {
 }
 
 /// A matrix product: how operands are turned before, and the result after.
-struct Product {
+struct ExportedProduct {
     lhs: Vec<usize>,
     rhs: Vec<usize>,
     out: Vec<usize>,
 }
 
-impl Product {
+impl ExportedProduct {
     /// If there is one axis of rows, of columns and of terms, and the others are the batch.
-    fn of(out: &[usize], lhs: &[usize], rhs: &[usize]) -> Option<Product> {
+    fn of(out: &[usize], lhs: &[usize], rhs: &[usize]) -> Option<ExportedProduct> {
         let once = |axes: &[usize]| axes.iter().enumerate().all(|(n, axis)| !axes[..n].contains(axis));
         if ![out, lhs, rhs].into_iter().all(once) {
             return None;
@@ -142,7 +142,11 @@ impl Product {
         };
         let made: Vec<usize> = batch.iter().copied().chain([row, column]).collect();
         let result = out.iter().filter_map(|axis| made.iter().position(|other| other == axis)).collect();
-        whole.then(|| Product { lhs: turn(lhs, [row, term]), rhs: turn(rhs, [term, column]), out: result })
+        whole.then(|| ExportedProduct {
+            lhs: turn(lhs, [row, term]),
+            rhs: turn(rhs, [term, column]),
+            out: result,
+        })
     }
 
     fn write(&self, writer: &mut Writer, names: &[String; 2]) -> String {

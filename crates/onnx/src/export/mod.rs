@@ -65,7 +65,7 @@ pub fn export(
         let sizes: Vec<usize> = std::iter::once(batch).chain(ports.shape.iter().copied()).collect();
         let x = Tensor::zeros(sizes.as_slice(), &device).cast(ports.dtype);
         let y = {
-            let _recording = Recording::start();
+            let _recording = ExportRecording::start();
             composing(|| forward(&x))
         };
         let leaves: Vec<&Tensor> =
@@ -105,16 +105,16 @@ pub fn is_recording() -> bool {
 }
 
 /// Recording, until this is dropped.
-struct Recording;
+struct ExportRecording;
 
-impl Recording {
-    fn start() -> Recording {
+impl ExportRecording {
+    fn start() -> ExportRecording {
         RECORDING.set(true);
-        Recording
+        ExportRecording
     }
 }
 
-impl Drop for Recording {
+impl Drop for ExportRecording {
     fn drop(&mut self) {
         RECORDING.set(false);
     }

@@ -19,15 +19,15 @@ const EXACT_TERMS: usize = 256;
 pub const ROWS: &[Row] = &[
     row("MatMulInteger", (2, 4), &[], |call| {
         let (a, b) = (
-            centered(call, 0, call.optional(2), Side::Rows)?,
-            centered(call, 1, call.optional(3), Side::Columns)?,
+            centered(call, 0, call.optional(2), QuantizedSide::Rows)?,
+            centered(call, 1, call.optional(3), QuantizedSide::Columns)?,
         );
         one(product(&a, &b)?.cast(Kind::I32, true)?)
     }),
     row("QLinearMatMul", (8, 8), &[], |call| {
         let (a, b) = (
-            centered(call, 0, call.optional(2), Side::Rows)?,
-            centered(call, 3, call.optional(5), Side::Columns)?,
+            centered(call, 0, call.optional(2), QuantizedSide::Rows)?,
+            centered(call, 3, call.optional(5), QuantizedSide::Columns)?,
         );
         let sums = product(&a, &b)?.cast(Kind::F64, true)?;
         let factor = wide(call, 1)?.mul(&wide(call, 4)?)?.div(&wide(call, 6)?)?;
@@ -40,15 +40,15 @@ pub const ROWS: &[Row] = &[
     }),
     row("ConvInteger", (2, 4), CONV, |call| {
         let (x, w) = (
-            centered(call, 0, call.optional(2), Side::Rows)?,
-            centered(call, 1, call.optional(3), Side::Channels)?,
+            centered(call, 0, call.optional(2), QuantizedSide::Rows)?,
+            centered(call, 1, call.optional(3), QuantizedSide::Channels)?,
         );
         one(convolution(call, &x, &w)?.cast(Kind::I32, true)?)
     }),
     row("QLinearConv", (8, 9), CONV, |call| {
         let (x, w) = (
-            centered(call, 0, call.optional(2), Side::Rows)?,
-            centered(call, 3, call.optional(5), Side::Channels)?,
+            centered(call, 0, call.optional(2), QuantizedSide::Rows)?,
+            centered(call, 3, call.optional(5), QuantizedSide::Channels)?,
         );
         let mut sums = convolution(call, &x, &w)?;
         // One number per output channel, or one for all.
@@ -72,14 +72,14 @@ fn wide(call: &Call, place: usize) -> Result<Value> {
 
 /// Along what an operand's zeros stand, if there are several.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum QuantizedSide {
     Rows,
     Columns,
     Channels,
 }
 
 /// Integers less their zero, in f32 on the device.
-fn centered(call: &Call, place: usize, zero: Option<&Value>, side: Side) -> Result<Value> {
+fn centered(call: &Call, place: usize, zero: Option<&Value>, side: QuantizedSide) -> Result<Value> {
     let x = call.input(place)?;
     if !x.kind()?.is_int() || x.kind()?.bits() > 8 {
         refuse!("integers of eight bits are needed ({})", x.kind()?);
@@ -90,9 +90,9 @@ fn centered(call: &Call, place: usize, zero: Option<&Value>, side: Side) -> Resu
     let mut shape = vec![1; wide.rank()?];
     if zero.len()? == 1 {
         zero = zero.reshape(&[])?;
-    } else if side == Side::Rows && zero.rank()? == 1 {
+    } else if side == QuantizedSide::Rows && zero.rank()? == 1 {
         zero = zero.unsqueeze(1)?;
-    } else if side == Side::Channels {
+    } else if side == QuantizedSide::Channels {
         shape[0] = zero.len()?;
         zero = zero.reshape(&shape)?;
     }

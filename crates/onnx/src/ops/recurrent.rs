@@ -27,41 +27,41 @@ const LAYER: &[(&str, super::Default)] = &[
 ];
 
 pub const ROWS: &[Row] = &[
-    row("RNN", (3, 6), LAYER, |call| layer(call, Cell::Plain)),
-    row("GRU", (3, 6), LAYER, |call| layer(call, Cell::Gated)),
-    row("LSTM", (3, 8), LAYER, |call| layer(call, Cell::Long)),
+    row("RNN", (3, 6), LAYER, |call| layer(call, RecurrentCell::Plain)),
+    row("GRU", (3, 6), LAYER, |call| layer(call, RecurrentCell::Gated)),
+    row("LSTM", (3, 8), LAYER, |call| layer(call, RecurrentCell::Long)),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Cell {
+enum RecurrentCell {
     Plain,
     Gated,
     Long,
 }
 
-impl Cell {
+impl RecurrentCell {
     fn gates(self) -> usize {
         match self {
-            Cell::Plain => 1,
-            Cell::Gated => 3,
-            Cell::Long => 4,
+            RecurrentCell::Plain => 1,
+            RecurrentCell::Gated => 3,
+            RecurrentCell::Long => 4,
         }
     }
 
     fn activations(self) -> &'static [&'static str] {
         match self {
-            Cell::Plain => &["Tanh"],
-            Cell::Gated => &["Sigmoid", "Tanh"],
-            Cell::Long => &["Sigmoid", "Tanh", "Tanh"],
+            RecurrentCell::Plain => &["Tanh"],
+            RecurrentCell::Gated => &["Sigmoid", "Tanh"],
+            RecurrentCell::Long => &["Sigmoid", "Tanh", "Tanh"],
         }
     }
 }
 
 /// One direction of a layer.
 struct Direction<'a> {
-    cell: Cell,
+    cell: RecurrentCell,
     width: usize,
-    activations: Vec<Activation<'a>>,
+    activations: Vec<RecurrentActivation<'a>>,
     /// Sums before activations stay between this number and its negative.
     clip: Option<f64>,
     recurrence: Value,
@@ -73,15 +73,15 @@ struct Direction<'a> {
 }
 
 /// An activation with its numbers.
-struct Activation<'a> {
+struct RecurrentActivation<'a> {
     name: &'a str,
     alpha: f64,
     beta: f64,
 }
 
-impl<'a> Activation<'a> {
+impl<'a> RecurrentActivation<'a> {
     /// Takes the numbers that it needs from what is left of the node's lists.
-    fn of(name: &'a str, alphas: &mut &[f64], betas: &mut &[f64]) -> Activation<'a> {
+    fn of(name: &'a str, alphas: &mut &[f64], betas: &mut &[f64]) -> RecurrentActivation<'a> {
         fn next(list: &mut &[f64], default: f64) -> f64 {
             let Some((&first, rest)) = list.split_first() else { return default };
             *list = rest;
@@ -94,7 +94,7 @@ impl<'a> Activation<'a> {
             "thresholdedrelu" | "elu" => (next(alphas, 1.0), 0.0),
             _ => (0.0, 0.0),
         };
-        Activation { name, alpha, beta }
+        RecurrentActivation { name, alpha, beta }
     }
 
     fn apply(&self, x: &Value) -> Result<Value> {
@@ -134,8 +134,8 @@ impl Direction<'_> {
             None => self.activations[place].apply(x),
         };
         match self.cell {
-            Cell::Plain => Ok((f(&x.add(&h.matmul(&self.recurrence)?)?, 0)?, c.clone())),
-            Cell::Gated => {
+            RecurrentCell::Plain => Ok((f(&x.add(&h.matmul(&self.recurrence)?)?, 0)?, c.clone())),
+            RecurrentCell::Gated => {
                 let both = h.matmul(&self.recurrence.narrow(1, 0, 2 * self.width)?)?;
                 let sum = |place: usize| self.gate(x, place)?.add(&self.gate(&both, place)?);
                 let (update, reset) = (f(&sum(0)?, 0)?, f(&sum(1)?, 0)?);
@@ -152,7 +152,7 @@ impl Direction<'_> {
                 // (1 - z) · new + z · h
                 Ok((new.add(&update.mul(&h.sub(&new)?)?)?, c.clone()))
             }
-            Cell::Long => {
+            RecurrentCell::Long => {
                 let sum = x.add(&h.matmul(&self.recurrence)?)?;
                 let peep = |gate: Value, place: usize, cell: &Value| match &self.peepholes {
                     Some(all) => gate.add(&self.gate(all, place)?.mul(cell)?),
@@ -176,7 +176,7 @@ impl Direction<'_> {
         let (new_h, new_c) = self.step(x, h, c)?;
         let Some(seen) = seen else { return Ok((new_h.clone(), new_h, new_c)) };
         let output = seen.select(&new_h, &new_h.full_like(&[], 0.0)?)?;
-        let cell = if self.cell == Cell::Long { seen.select(&new_c, c)? } else { c.clone() };
+        let cell = if self.cell == RecurrentCell::Long { seen.select(&new_c, c)? } else { c.clone() };
         Ok((output, seen.select(&new_h, h)?, cell))
     }
 
@@ -212,7 +212,7 @@ impl Direction<'_> {
         c: &Value,
         reverse: bool,
     ) -> Result<(Value, Value, Value)> {
-        let long = self.cell == Cell::Long;
+        let long = self.cell == RecurrentCell::Long;
         let cell = c.tensor(gates.device())?;
         let seen = seen.map(|seen| seen.tensor(gates.device())).transpose()?;
         let carries = if long { vec![h, &cell] } else { vec![h] };
@@ -246,7 +246,7 @@ impl Direction<'_> {
     }
 }
 
-fn layer(call: &Call, cell: Cell) -> Result<Vec<Value>> {
+fn layer(call: &Call, cell: RecurrentCell) -> Result<Vec<Value>> {
     let batch_first = call.flag("layout")?;
     let mut x = call.on_device(0)?;
     if batch_first {
@@ -285,21 +285,23 @@ fn layer(call: &Call, cell: Cell) -> Result<Vec<Value>> {
         let reverse = name == "reverse" || direction == 1;
         let own = one_direction(call, cell, direction, width)?;
         let gates_of = gates_before(call, cell, &x, &weight.at(0, direction)?, direction, width, &own)?;
-        let cells_before = if cell == Cell::Long { start(6, direction)? } else { x.number(0.0)? };
+        let cells_before = if cell == RecurrentCell::Long { start(6, direction)? } else { x.number(0.0)? };
         let h = start(5, direction)?;
-        if h.shape()? != [batch, width] || cell == Cell::Long && cells_before.shape()? != [batch, width] {
+        if h.shape()? != [batch, width]
+            || cell == RecurrentCell::Long && cells_before.shape()? != [batch, width]
+        {
             refuse!("a state does not fit: {:?} ([{batch}, {width}])", h.shape()?);
         }
         let (row, h, c) = own.run(&gates_of, seen.as_ref(), (h, cells_before), reverse)?;
         rows.push(row.unsqueeze(1)?);
         lasts.push(h.unsqueeze(0)?);
-        if cell == Cell::Long {
+        if cell == RecurrentCell::Long {
             cells.push(c.unsqueeze(0)?);
         }
     }
     let mut all = Value::concat(&rows, 1)?;
     let mut results = vec![Value::concat(&lasts, 0)?];
-    if cell == Cell::Long {
+    if cell == RecurrentCell::Long {
         results.push(Value::concat(&cells, 0)?);
     }
     if batch_first {
@@ -319,7 +321,12 @@ fn seen(lengths: &[i64], steps: usize, batch: usize) -> Result<Value> {
     Ok(Array::ints(Kind::Bool, vec![steps, batch, 1], within.collect()).into())
 }
 
-fn one_direction<'a>(call: &'a Call, cell: Cell, direction: usize, width: usize) -> Result<Direction<'a>> {
+fn one_direction<'a>(
+    call: &'a Call,
+    cell: RecurrentCell,
+    direction: usize,
+    width: usize,
+) -> Result<Direction<'a>> {
     let defaults = cell.activations();
     let activations = match call.texts("activations") {
         Some(names) if names.len() >= defaults.len() * (direction + 1) => {
@@ -328,22 +335,24 @@ fn one_direction<'a>(call: &'a Call, cell: Cell, direction: usize, width: usize)
                 call.floats("activation_alpha").unwrap_or_default(),
                 call.floats("activation_beta").unwrap_or_default(),
             );
-            let all = names.iter().map(|name| Activation::of(name, &mut numbers.0, &mut numbers.1));
+            let all = names.iter().map(|name| RecurrentActivation::of(name, &mut numbers.0, &mut numbers.1));
             all.skip(defaults.len() * direction).take(defaults.len()).collect()
         }
         Some(names) => refuse!("activations are missing: {names:?}"),
-        None => defaults.iter().map(|name| Activation::of(name, &mut &[][..], &mut &[][..])).collect(),
+        None => {
+            defaults.iter().map(|name| RecurrentActivation::of(name, &mut &[][..], &mut &[][..])).collect()
+        }
     };
     let clip = if call.has("clip") { Some(call.float("clip")?) } else { None };
     if clip.is_some_and(|most| most.is_nan() || most < 0.0) {
         refuse!("clip is below zero ({clip:?})");
     }
     let peepholes = match (cell, call.optional(7)) {
-        (Cell::Long, Some(all)) => Some(all.on(call.device)?.at(0, direction)?),
+        (RecurrentCell::Long, Some(all)) => Some(all.on(call.device)?.at(0, direction)?),
         _ => None,
     };
     let bias = match (cell, call.optional(3)) {
-        (Cell::Gated, Some(bias)) => {
+        (RecurrentCell::Gated, Some(bias)) => {
             Some(bias.on(call.device)?.at(0, direction)?.narrow(0, 5 * width, width)?)
         }
         _ => None,
@@ -364,7 +373,7 @@ fn one_direction<'a>(call: &'a Call, cell: Cell, direction: usize, width: usize)
 /// What the inputs give to the gates of all positions, with the biases.
 fn gates_before(
     call: &Call,
-    cell: Cell,
+    cell: RecurrentCell,
     x: &Value,
     weight: &Value,
     direction: usize,

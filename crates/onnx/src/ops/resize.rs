@@ -38,12 +38,13 @@ pub const ROWS: &[Row] = &[
         let mut y = x.clone();
         for (axis, &scale) in scales.iter().enumerate() {
             let size = y.size(axis)?;
-            let axis_of = Axis { size, scale, target: size_of(size as f64 * scale)?, region: (0.0, 1.0) };
-            let rule = Rule {
+            let axis_of =
+                ResizeAxis { size, scale, target: size_of(size as f64 * scale)?, region: (0.0, 1.0) };
+            let rule = ResizeRule {
                 coordinates: "asymmetric",
                 mode: call.text("mode")?,
                 nearest: "floor",
-                ..Rule::plain()
+                ..ResizeRule::plain()
             };
             y = rule.apply(&y, axis, &axis_of)?;
         }
@@ -53,14 +54,14 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// One axis: its size, by how much it grows, what it becomes, and which part of it is meant.
-struct Axis {
+struct ResizeAxis {
     size: usize,
     scale: f64,
     target: usize,
     region: (f64, f64),
 }
 
-struct Rule<'a> {
+struct ResizeRule<'a> {
     coordinates: &'a str,
     mode: &'a str,
     nearest: &'a str,
@@ -77,9 +78,9 @@ fn size_of(size: f64) -> Result<usize> {
     Ok(size.floor() as usize)
 }
 
-impl Rule<'_> {
-    fn plain() -> Rule<'static> {
-        Rule {
+impl ResizeRule<'_> {
+    fn plain() -> ResizeRule<'static> {
+        ResizeRule {
             coordinates: "half_pixel",
             mode: "nearest",
             nearest: "round_prefer_floor",
@@ -91,7 +92,7 @@ impl Rule<'_> {
     }
 
     /// Where an output element lies in the input; `None` outside a region.
-    fn place(&self, axis: &Axis, at: usize) -> Result<Option<f64>> {
+    fn place(&self, axis: &ResizeAxis, at: usize) -> Result<Option<f64>> {
         let (x, size, scale) = (at as f64, axis.size as f64, axis.scale);
         let width = scale * size;
         Ok(Some(match self.coordinates {
@@ -156,7 +157,7 @@ impl Rule<'_> {
         }
     }
 
-    fn apply(&self, x: &Value, axis: usize, of: &Axis) -> Result<Value> {
+    fn apply(&self, x: &Value, axis: usize, of: &ResizeAxis) -> Result<Value> {
         if of.target == of.size && of.scale == 1.0 && self.coordinates != "tf_crop_and_resize" {
             return Ok(x.clone());
         }
@@ -225,7 +226,7 @@ fn resize(call: &Call) -> Result<Vec<Value>> {
     let scales = given(if old { 1 } else { 2 }).map(|scales| scales.floats()).transpose()?;
     let sizes = given(3).map(|sizes| sizes.ints()).transpose()?;
     let region = if old { None } else { given(1).map(|region| region.floats()).transpose()? };
-    let mut rule = Rule {
+    let mut rule = ResizeRule {
         coordinates: if old { "asymmetric" } else { call.text("coordinate_transformation_mode")? },
         mode: call.text("mode")?,
         nearest: if old { "floor" } else { call.text("nearest_mode")? },
@@ -268,7 +269,7 @@ fn resize(call: &Call) -> Result<Vec<Value>> {
             Some(region) if region.len() == 2 * axes.len() => (region[n], region[n + axes.len()]),
             _ => (0.0, 1.0),
         };
-        y = rule.apply(&y, axis, &Axis { size: own[n], scale, target, region })?;
+        y = rule.apply(&y, axis, &ResizeAxis { size: own[n], scale, target, region })?;
     }
     one(y)
 }

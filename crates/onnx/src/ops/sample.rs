@@ -55,7 +55,7 @@ enum Between {
 }
 
 /// How an axis of a picture is read.
-struct Axis {
+struct SampleAxis {
     size: usize,
     /// Where reflections turn.
     ends: (f64, f64),
@@ -63,7 +63,7 @@ struct Axis {
     between: Between,
 }
 
-impl Axis {
+impl SampleAxis {
     /// Positions that were outside, brought inside.
     fn inside(&self, at: &Tensor) -> Tensor {
         let (low, high) = self.ends;
@@ -118,7 +118,7 @@ impl Axis {
 }
 
 /// A picture `[batch, channels, space]` at positions `[batch, 1, points]` per axis: `[batch, channels, points]`.
-fn sample(x: &Tensor, axes: &[Axis], at: &[Tensor]) -> Tensor {
+fn sample(x: &Tensor, axes: &[SampleAxis], at: &[Tensor]) -> Tensor {
     // Places in the flat picture and weights, one axis after the other.
     let mut points: Option<Vec<(Tensor, Tensor)>> = None;
     for (axis, at) in axes.iter().zip(at) {
@@ -191,7 +191,7 @@ fn grid_sample(call: &Call) -> Result<Vec<Value>> {
         } else {
             ((-0.5, size as f64 - 0.5), ((n + 1.0) * size as f64 - 1.0) * 0.5)
         };
-        axes.push(Axis { size, ends, outside, between });
+        axes.push(SampleAxis { size, ends, outside, between });
         places.push(at);
     }
     let flat = x.reshape([shape[0], shape[1], shape[2..].iter().product()]);
@@ -241,7 +241,7 @@ fn deform_conv(call: &Call) -> Result<Vec<Value>> {
     shape_of(&[n, channels, taps, count])?;
     let (x, offset) =
         (x.reshape([n, channels, height * width]), offset.reshape([n, parts * taps * 2, count]));
-    let axis = |size: usize| Axis {
+    let axis = |size: usize| SampleAxis {
         size,
         ends: (0.0, size as f64 - 1.0),
         outside: Outside::Zeros,

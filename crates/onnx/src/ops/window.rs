@@ -42,7 +42,7 @@ pub const ROWS: &[Row] = &[
     row("ConvTranspose", (2, 3), CONV, conv_transpose),
     row("MaxPool", (1, 1), POOL, |call| {
         let x = call.input(0)?;
-        let windows = Windows::of(call, &x.shape()?)?;
+        let windows = PoolWindows::of(call, &x.shape()?)?;
         let least = if x.kind()?.is_float() { f64::NEG_INFINITY } else { x.kind()?.range().0 as f64 };
         let y = windows.fold(x, least, Binary::Max)?;
         if !call.wants(1) {
@@ -54,14 +54,14 @@ pub const ROWS: &[Row] = &[
     }),
     row("AveragePool", (1, 1), POOL, |call| {
         let x = call.input(0)?;
-        let windows = Windows::of(call, &x.shape()?)?;
+        let windows = PoolWindows::of(call, &x.shape()?)?;
         let counts = windows.counts(call.flag("count_include_pad")?)?;
         let counts = crate::array::Array::floats(x.kind()?, windows.outputs.clone(), counts);
         one(windows.fold(x, 0.0, Binary::Add)?.div(&counts.into())?)
     }),
     row("LpPool", (1, 1), POOL, |call| {
         let x = call.input(0)?;
-        let windows = Windows::of(call, &x.shape()?)?;
+        let windows = PoolWindows::of(call, &x.shape()?)?;
         let p = call.int("p")? as f64;
         let powered = x.apply(|x| x.abs().powf(p), |x| if p == 2.0 { x.square() } else { x.abs().pow(p) })?;
         one(windows
@@ -87,7 +87,7 @@ fn global(x: &Value, fold: Fold) -> Result<Vec<Value>> {
 }
 
 /// How a window moves over the axes of space.
-struct Windows {
+struct PoolWindows {
     sizes: Vec<usize>,
     kernel: Vec<usize>,
     strides: Vec<usize>,
@@ -106,13 +106,13 @@ fn numbers(call: &Call, name: &str, axes: usize, default: usize, least: usize) -
     Ok(list)
 }
 
-impl Windows {
-    fn of(call: &Call, shape: &[usize]) -> Result<Windows> {
+impl PoolWindows {
+    fn of(call: &Call, shape: &[usize]) -> Result<PoolWindows> {
         let Some(kernel) = call.ints("kernel_shape") else { refuse!("kernel_shape is missing") };
-        Windows::with(call, shape, super::movement::sizes(kernel)?)
+        PoolWindows::with(call, shape, super::movement::sizes(kernel)?)
     }
 
-    fn with(call: &Call, shape: &[usize], kernel: Vec<usize>) -> Result<Windows> {
+    fn with(call: &Call, shape: &[usize], kernel: Vec<usize>) -> Result<PoolWindows> {
         let axes = kernel.len();
         if shape.len() != axes + 2 || kernel.iter().any(|&size| size == 0 || size > 1 << 24) {
             refuse!("the kernel {kernel:?} does not fit {shape:?}");
@@ -148,7 +148,7 @@ impl Windows {
             }
             outputs.push(count);
         }
-        Ok(Windows { sizes, kernel, strides, dilations, before, after, outputs })
+        Ok(PoolWindows { sizes, kernel, strides, dilations, before, after, outputs })
     }
 
     /// Every tap's part of the padded input, folded.
@@ -291,7 +291,7 @@ fn conv(call: &Call) -> Result<Vec<Value>> {
 /// The convolution that a node's attributes describe.
 pub fn convolved(call: &Call, x: Tensor, weight: Tensor) -> Result<Value> {
     let group = groups(call, &x, &weight, false)?;
-    let windows = Windows::with(call, &x.shape(), weight.shape()[2..].to_vec())?;
+    let windows = PoolWindows::with(call, &x.shape(), weight.shape()[2..].to_vec())?;
     if call.ints("kernel_shape").is_some()
         && numbers(call, "kernel_shape", windows.kernel.len(), 1, 1)? != windows.kernel
     {

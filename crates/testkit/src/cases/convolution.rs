@@ -5,11 +5,11 @@ use farad::{ConvOptions, Tensor};
 use super::{HALF, SIGNED};
 use crate::case::{Case, Given, float, half};
 
-type Method<const N: usize> = fn(&Tensor, &Tensor, ConvOptions<N>) -> Tensor;
+type ConvolutionMethod<const N: usize> = fn(&Tensor, &Tensor, ConvOptions<N>) -> Tensor;
 
 fn case<const N: usize>(
     op: &'static str,
-    method: Method<N>,
+    method: ConvolutionMethod<N>,
     detail: &str,
     (input, weight): (&[usize], &[usize]),
     options: ConvOptions<N>,

@@ -5,11 +5,11 @@ use farad::Tensor;
 use super::{HALF, SIGNED};
 use crate::case::{Case, Input, float, half, int, unsigned, whole};
 
-type Method = fn(&Tensor, isize) -> Tensor;
+type CumulativeMethod = fn(&Tensor, isize) -> Tensor;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let sums: [(&'static str, Method); 2] =
+    let sums: [(&'static str, CumulativeMethod); 2] =
         [("cumsum", Tensor::cumsum), ("cumsum_from_end", Tensor::cumsum_from_end)];
     let layouts: [(&[usize], isize); 10] = [
         (&[7, 33], 1),

@@ -13,12 +13,12 @@ const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 const LN2: f64 = std::f64::consts::LN_2;
 
-type Function = fn(&[Tensor]) -> Tensor;
+type ComposedFunction = fn(&[Tensor]) -> Tensor;
 
 /// A function of one tensor, element by element: inputs, values, slopes (none: not asked).
-type Row = (&'static str, Function, &'static [f64], &'static [f64], &'static [f64]);
+type ComposedRow = (&'static str, ComposedFunction, &'static [f64], &'static [f64], &'static [f64]);
 
-const POINTWISE: &[Row] = &[
+const POINTWISE: &[ComposedRow] = &[
     (
         "relu",
         |x| x[0].relu(),
@@ -177,9 +177,10 @@ const POINTWISE: &[Row] = &[
 ];
 
 /// Functions of two tensors of one length: operands, values, slopes at each.
-type Pair = (&'static str, Function, [&'static [f64]; 2], &'static [f64], [&'static [f64]; 2]);
+type ComposedPair =
+    (&'static str, ComposedFunction, [&'static [f64]; 2], &'static [f64], [&'static [f64]; 2]);
 
-const PAIRS: &[Pair] = &[
+const PAIRS: &[ComposedPair] = &[
     (
         "binary_cross_entropy",
         |x| x[0].binary_cross_entropy(&x[1]),
@@ -225,7 +226,8 @@ const PAIRS: &[Pair] = &[
 ];
 
 /// Functions of whole tensors: sizes, elements, values, slopes.
-type Whole = (&'static str, Function, &'static [usize], &'static [f64], &'static [f64], &'static [f64]);
+type Whole =
+    (&'static str, ComposedFunction, &'static [usize], &'static [f64], &'static [f64], &'static [f64]);
 
 const N: f64 = NAN;
 const M: f64 = -INF;
@@ -388,7 +390,11 @@ fn attention(x: &[Tensor], composed: bool) -> Tensor {
 pub(super) fn all(dtype: DType) -> Vec<Extreme> {
     let tolerance = (2e-6, if dtype == DType::F16 { 1e-3 } else { 1e-6 });
     let mut all = Vec::new();
-    let mut add = |name: &str, inputs: &[&[f64]], sizes: &[usize], function: Function, expected: Expected| {
+    let mut add = |name: &str,
+                   inputs: &[&[f64]],
+                   sizes: &[usize],
+                   function: ComposedFunction,
+                   expected: Expected| {
         let inputs = inputs.iter().map(|x| (x.to_vec(), sizes.to_vec())).collect();
         all.push(Extreme { name: name.into(), inputs, function: Box::new(function), expected, tolerance });
     };

@@ -123,10 +123,10 @@ pub fn check_loops(seed: u64, device: &Device) -> std::result::Result<(), String
 }
 
 /// Elements of a tensor, and whether they are floats.
-type Elements = (Vec<f64>, bool);
+type LoopElements = (Vec<f64>, bool);
 
 /// What the loop and the host loop give: last carries, then results.
-fn both(of: &FuzzLoop, device: &Device) -> Result<(Vec<Elements>, Vec<Elements>)> {
+fn both(of: &FuzzLoop, device: &Device) -> Result<(Vec<LoopElements>, Vec<LoopElements>)> {
     let mut sample = Sample::new(of.seed ^ 0x5eed);
     let whole = Shape::new(&std::iter::once(of.steps).chain(of.shape.iter().copied()).collect::<Vec<_>>());
     let mut make = |dtypes: &[DType], shape: Shape| {
@@ -162,7 +162,7 @@ fn both(of: &FuzzLoop, device: &Device) -> Result<(Vec<Elements>, Vec<Elements>)
 }
 
 /// All elements, and whether they are floats.
-fn read(tensor: &Tensor) -> Result<Elements> {
+fn read(tensor: &Tensor) -> Result<LoopElements> {
     if tensor.dtype().is_float() {
         return Ok((tensor.cast(DType::F32).to_vec::<f32>()?.into_iter().map(f64::from).collect(), true));
     }

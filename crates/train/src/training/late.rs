@@ -8,11 +8,11 @@ use farad_tensor::Tensor;
 
 use crate::error::Result;
 
-type Numbers = Pin<Box<dyn Future<Output = Result<Vec<f32>>> + Send>>;
+type LateNumbers = Pin<Box<dyn Future<Output = Result<Vec<f32>>> + Send>>;
 
 /// Numbers on their way from the device.
 pub(super) struct Late {
-    future: Numbers,
+    future: LateNumbers,
     done: Option<Result<Vec<f32>>>,
 }
 
@@ -21,7 +21,7 @@ impl Late {
     pub fn new(tensor: &Tensor) -> Late {
         let tensor = tensor.clone();
         let read = async move { tensor.cast(DType::F32).to_vec_async::<f32>().await };
-        let mut future: Numbers = Box::pin(read);
+        let mut future: LateNumbers = Box::pin(read);
         // The first look starts the copy; nobody is waiting, so nobody is woken.
         let done = match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(numbers) => Some(numbers),

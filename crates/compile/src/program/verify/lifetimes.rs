@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Extent, KernelPlace, ProgramError, Touch, placed, touches};
+use super::{Extent, KernelPlace, ProgramError, VerifiedTouch, placed, touches};
 use crate::program::{BufferId, Kernel, Loop, Place, Program};
 
 pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
@@ -56,24 +56,29 @@ impl Memory<'_> {
         let swapped: HashMap<BufferId, BufferId> =
             body.swaps.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
         let steps = body.steps.iter().enumerate();
-        let steps: Vec<(KernelPlace, Vec<Touch>)> =
+        let steps: Vec<(KernelPlace, Vec<VerifiedTouch>)> =
             steps.map(|(n, step)| (place.within(n, step), touches(self.program, &step.kernel))).collect();
         for trip in 0..trips {
             for (place, touched) in &steps {
                 let named = touched.iter().map(|touch| match swapped.get(&touch.buffer) {
                     Some(&other) if trip % 2 == 1 => {
-                        Touch { buffer: other, extent: Extent::of(self.program, other), ..*touch }
+                        VerifiedTouch { buffer: other, extent: Extent::of(self.program, other), ..*touch }
                     }
                     _ => *touch,
                 });
-                let named: Vec<Touch> = named.collect();
+                let named: Vec<VerifiedTouch> = named.collect();
                 self.run(place, &named, true)?;
             }
         }
         Ok(())
     }
 
-    fn run(&mut self, place: &KernelPlace, touched: &[Touch], in_loop: bool) -> Result<(), ProgramError> {
+    fn run(
+        &mut self,
+        place: &KernelPlace,
+        touched: &[VerifiedTouch],
+        in_loop: bool,
+    ) -> Result<(), ProgramError> {
         for touch in touched.iter().filter(|touch| !touch.writes) {
             self.read(place, touch, in_loop)?;
         }
@@ -83,8 +88,8 @@ impl Memory<'_> {
         Ok(())
     }
 
-    fn read(&self, place: &KernelPlace, touch: &Touch, in_loop: bool) -> Result<(), ProgramError> {
-        let Touch { buffer, extent, .. } = *touch;
+    fn read(&self, place: &KernelPlace, touch: &VerifiedTouch, in_loop: bool) -> Result<(), ProgramError> {
+        let VerifiedTouch { buffer, extent, .. } = *touch;
         if matches!(extent.place, Place::Input(_)) || extent.start == extent.end {
             return Ok(());
         }
@@ -123,7 +128,7 @@ impl Memory<'_> {
     }
 
     /// Whether what is held there is what a reader wants.
-    fn is_kin(&self, touch: &Touch, held: &Held, in_loop: bool) -> bool {
+    fn is_kin(&self, touch: &VerifiedTouch, held: &Held, in_loop: bool) -> bool {
         let own = &self.program.buffers[touch.buffer.0 as usize];
         let other = &self.program.buffers[held.by.0 as usize];
         if held.by == touch.buffer {
@@ -143,8 +148,13 @@ impl Memory<'_> {
         self.program.steps.iter().any(|step| writes(&step.kernel))
     }
 
-    fn write(&mut self, place: &KernelPlace, touch: &Touch, in_loop: bool) -> Result<(), ProgramError> {
-        let Touch { buffer, extent, .. } = *touch;
+    fn write(
+        &mut self,
+        place: &KernelPlace,
+        touch: &VerifiedTouch,
+        in_loop: bool,
+    ) -> Result<(), ProgramError> {
+        let VerifiedTouch { buffer, extent, .. } = *touch;
         if let Place::Input(n) = extent.place
             && !self.program.outputs.iter().any(|output| output.donor == Some(n))
         {

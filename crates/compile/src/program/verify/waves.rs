@@ -1,7 +1,7 @@
 //! Steps of one wave may run in any order or at once, so none of them writes bytes that another touches; and steps stand in
 //! the order of their waves.
 
-use super::{KernelPlace, ProgramError, Touch, placed, touches};
+use super::{KernelPlace, ProgramError, VerifiedTouch, placed, touches};
 use crate::program::{Kernel, Program, Step};
 
 pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
@@ -28,7 +28,7 @@ fn check_steps(program: &Program, steps: &[(KernelPlace, &Step)]) -> Result<(), 
         let all = wave.iter().enumerate().flat_map(|(n, (_, step))| {
             touches(program, &step.kernel).into_iter().map(move |touch| (n, touch))
         });
-        let mut all: Vec<(usize, Touch)> =
+        let mut all: Vec<(usize, VerifiedTouch)> =
             all.filter(|(_, touch)| touch.extent.start < touch.extent.end).collect();
         // By the first byte, so that what overlaps stands close by.
         all.sort_by_key(|(_, touch)| (touch.extent.place, touch.extent.start));

@@ -87,10 +87,10 @@ impl WithSimd for ChoiceWeights<'_> {
 }
 
 /// The sums of some lanes, before they are added up.
-type Sums = [f32; LANES];
+type ChoiceSums = [f32; LANES];
 
 #[inline(always)]
-fn multiply(a: &[f32], b: &[f32], sums: &mut Sums) {
+fn multiply(a: &[f32], b: &[f32], sums: &mut ChoiceSums) {
     for lane in 0..LANES {
         sums[lane] += a[lane] * b[lane];
     }
@@ -98,7 +98,7 @@ fn multiply(a: &[f32], b: &[f32], sums: &mut Sums) {
 
 /// What does not fill all lanes.
 #[inline(always)]
-fn finish(a: &[f32], b: &[f32], mut sums: Sums) -> f32 {
+fn finish(a: &[f32], b: &[f32], mut sums: ChoiceSums) -> f32 {
     let whole = a.len() / LANES * LANES;
     for (sum, (a, b)) in sums.iter_mut().zip(a[whole..].iter().zip(&b[whole..])) {
         *sum += a * b;

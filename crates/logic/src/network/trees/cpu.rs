@@ -13,7 +13,7 @@ const LANES: usize = 16;
 /// Most nodes of a tree.
 const NODES: usize = 2 * 64 - 1;
 
-type Lanes = [f32; LANES];
+type TreeLanes = [f32; LANES];
 
 /// A stage at work.
 pub struct Stage<'a> {
@@ -72,7 +72,7 @@ impl Stage<'_> {
         let mut nodes = [[0f32; LANES]; NODES];
         for start in (0..self.batch).step_by(LANES) {
             let count = LANES.min(self.batch - start);
-            let mut best: Lanes = [0.0; LANES];
+            let mut best: TreeLanes = [0.0; LANES];
             for square in 0..squares {
                 let places = self.places(kernel, cell, square);
                 for (node, place) in nodes.iter_mut().zip(&places[..self.geometry.leaves()]) {
@@ -212,7 +212,7 @@ impl WithSimd for KernelGradients<'_> {
 
 /// The gates of a tree from its leaves.
 #[inline(always)]
-fn evaluate(c: &[f32], nodes: &mut [Lanes; NODES]) {
+fn evaluate(c: &[f32], nodes: &mut [TreeLanes; NODES]) {
     let leaves = c.len() / 4 + 1;
     for (n, c) in c.chunks_exact(4).enumerate() {
         let (a, b) = (nodes[2 * n], nodes[2 * n + 1]);
@@ -225,7 +225,12 @@ fn evaluate(c: &[f32], nodes: &mut [Lanes; NODES]) {
 
 /// Gradients from the root of a tree down to its leaves, and what they add to the coefficients'.
 #[inline(always)]
-fn descend(c: &[f32], nodes: &[Lanes; NODES], slope: &mut [Lanes; NODES], sums: &mut [[Lanes; 4]]) {
+fn descend(
+    c: &[f32],
+    nodes: &[TreeLanes; NODES],
+    slope: &mut [TreeLanes; NODES],
+    sums: &mut [[TreeLanes; 4]],
+) {
     let leaves = c.len() / 4 + 1;
     for (n, c) in c.chunks_exact(4).enumerate().rev() {
         let (a, b, g) = (nodes[2 * n], nodes[2 * n + 1], slope[leaves + n]);

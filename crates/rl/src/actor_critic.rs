@@ -1,0 +1,212 @@
+//! The networks of many agents at once: an actor that says what to do, and a critic that says what a state is worth.
+//!
+//! Invariant: the first axis of every weight is the agent. Agents share nothing: what one of them computes depends on its own
+//! weights and observations only. Actor and critic have the same hidden sizes and lie side by side on the second axis, so that a
+//! layer of both is one product.
+
+use std::f64::consts::{PI, SQRT_2};
+
+use farad::nn::init;
+use farad::{DType, Device, Parameter, Result, Tensor};
+
+use crate::environment::Actions;
+
+/// How a policy's numbers start, as factors of orthogonal weights: hidden layers, the actor's last, the critic's last.
+const GAINS: [f64; 3] = [SQRT_2, 0.01, 1.0];
+
+/// The form of the networks: sizes and what they say. Weights are apart ([`ActorCritic::init`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActorCritic {
+    /// Numbers that go in, and those of the hidden layers.
+    sizes: Vec<usize>,
+    actions: Actions,
+    /// 1: an actor alone; 2: with its critic.
+    towers: usize,
+}
+
+impl ActorCritic {
+    /// An actor and a critic with hidden layers of these sizes.
+    pub fn new(observations: usize, hidden: &[usize], actions: Actions) -> ActorCritic {
+        ActorCritic { sizes: [&[observations], hidden].concat(), actions, towers: 2 }
+    }
+
+    /// An actor without a critic.
+    pub fn actor(observations: usize, hidden: &[usize], actions: Actions) -> ActorCritic {
+        ActorCritic { towers: 1, ..ActorCritic::new(observations, hidden, actions) }
+    }
+
+    /// What the actor can do.
+    pub fn actions(&self) -> Actions {
+        self.actions
+    }
+
+    /// Shapes of an agent's weights: of every layer its weight and its bias, then the logarithms of the deviations of numbers.
+    pub fn shapes(&self) -> Vec<Vec<usize>> {
+        let mut sizes = self.sizes.clone();
+        sizes.push(self.actions.outputs());
+        let layers = sizes.windows(2);
+        let mut shapes: Vec<Vec<usize>> = layers
+            .flat_map(|pair| [vec![self.towers, pair[0], pair[1]], vec![self.towers, 1, pair[1]]])
+            .collect();
+        if self.has_deviation() {
+            shapes.push(vec![1, self.actions.outputs()]);
+        }
+        shapes
+    }
+
+    /// Numbers of an agent.
+    pub fn numbers(&self) -> usize {
+        self.shapes().iter().map(|shape| shape.iter().product::<usize>()).sum()
+    }
+
+    /// The names of the weights, in the order of [`ActorCritic::shapes`].
+    pub fn names(&self) -> Vec<String> {
+        let layers = (0..self.sizes.len()).flat_map(|n| [format!("{n}.weight"), format!("{n}.bias")]);
+        layers.chain(self.has_deviation().then(|| "log_deviation".to_string())).collect()
+    }
+
+    /// An actor alone says what is best and draws nothing.
+    fn has_deviation(&self) -> bool {
+        self.towers == 2 && matches!(self.actions, Actions::Continuous(_))
+    }
+
+    /// Weights of so many agents: orthogonal matrices, biases of zero, deviations of one. They are drawn from the CPU's random
+    /// numbers ([`farad::seed`]).
+    pub fn init(&self, agents: usize, device: &Device) -> Result<Vec<Tensor>> {
+        let last = self.sizes.len() - 1;
+        let shapes = self.shapes();
+        let mut weights: Vec<Vec<f32>> = vec![vec![]; shapes.len()];
+        for _ in 0..agents {
+            for (n, shape) in shapes.iter().enumerate() {
+                if n % 2 == 1 || n > 2 * last + 1 {
+                    weights[n].extend(std::iter::repeat_n(0.0, shape.iter().product()));
+                    continue;
+                }
+                for tower in 0..self.towers {
+                    let gain = if n / 2 < last { GAINS[0] } else { GAINS[1 + tower] };
+                    weights[n].extend(self.matrix(shape[1], shape[2], gain, n / 2 == last && tower == 1)?);
+                }
+            }
+        }
+        let with_agents = |shape: &Vec<usize>| [&[agents], &shape[..]].concat();
+        let all = weights.into_iter().zip(&shapes);
+        Ok(all.map(|(numbers, shape)| Tensor::from_vec(numbers, &with_agents(shape)[..], device)).collect())
+    }
+
+    /// An orthogonal matrix `[inputs, outputs]`. The critic's last layer has one output; the others lie idle.
+    fn matrix(&self, inputs: usize, outputs: usize, gain: f64, one: bool) -> Result<Vec<f32>> {
+        let used = if one { 1 } else { outputs };
+        let weight = Parameter::new(Tensor::zeros([inputs, used], &Device::cpu()));
+        init::orthogonal(&weight, gain)?;
+        let drawn = weight.value().to_vec::<f32>()?;
+        let row = |row: &[f32]| [row, &vec![0.0; outputs - used]].concat();
+        Ok(drawn.chunks(used).flat_map(row).collect())
+    }
+
+    /// Weights out of one row of numbers per agent, `[agents, numbers]`.
+    pub fn unpack(&self, rows: &Tensor) -> Vec<Tensor> {
+        let agents = rows.shape()[0];
+        let mut from = 0;
+        let mut next = |shape: Vec<usize>| {
+            let len = shape.iter().product();
+            let part = rows.narrow(1, from, len).reshape(&[&[agents], &shape[..]].concat()[..]);
+            from += len;
+            part
+        };
+        self.shapes().into_iter().map(&mut next).collect()
+    }
+
+    /// Weights as one row of numbers per agent, `[agents, numbers]`: what [`ActorCritic::unpack`] takes apart.
+    pub fn packed(weights: &[Tensor]) -> Tensor {
+        let row = |w: &Tensor| w.reshape([w.shape()[0], w.numel() / w.shape()[0]]);
+        let rows: Vec<Tensor> = weights.iter().map(row).collect();
+        Tensor::concat(&rows.iter().collect::<Vec<_>>(), 1)
+    }
+
+    /// What the towers say of observations `[agents, worlds, observations]`: `[agents, towers, worlds, outputs]`.
+    fn said(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
+        let last = self.sizes.len() - 1;
+        (0..=last).fold(seen.unsqueeze(1), |x, layer| {
+            let y = x.matmul(&weights[2 * layer]) + &weights[2 * layer + 1];
+            if layer < last { y.tanh() } else { y }
+        })
+    }
+
+    /// What the actor says, `[agents, worlds, outputs]`: a logit per choice, or the means of numbers.
+    pub fn act(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
+        let actor: Vec<Tensor> = match self.towers {
+            1 => weights.to_vec(),
+            _ => weights.iter().map(|w| if w.rank() == 4 { w.narrow(1, 0, 1) } else { w.clone() }).collect(),
+        };
+        self.said(&actor, seen).squeeze(1)
+    }
+
+    /// What observations are worth, `[agents, worlds]`.
+    pub fn value(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
+        let critic: Vec<Tensor> =
+            weights.iter().map(|w| if w.rank() == 4 { w.narrow(1, 1, 1) } else { w.clone() }).collect();
+        self.said(&critic, seen).narrow(3, 0, 1).squeeze(3).squeeze(1)
+    }
+
+    /// Both: what the actor says, and what the observations are worth.
+    pub fn both(&self, weights: &[Tensor], seen: &Tensor) -> (Tensor, Tensor) {
+        let said = self.said(weights, seen);
+        (said.narrow(1, 0, 1).squeeze(1), said.narrow(1, 1, 1).narrow(3, 0, 1).squeeze(3).squeeze(1))
+    }
+
+    /// The best action: the likeliest choice, or the means.
+    pub fn best(&self, said: &Tensor) -> Tensor {
+        match self.actions {
+            Actions::Discrete(_) => said.argmax(-1).unsqueeze(-1).cast(DType::F32),
+            Actions::Continuous(_) => said.clone(),
+        }
+    }
+
+    /// A drawn action `[agents, worlds, width]`, as numbers.
+    pub fn draw(&self, weights: &[Tensor], said: &Tensor) -> Tensor {
+        match self.actions {
+            Actions::Discrete(_) => {
+                // The largest of logits with noise of Gumbel's is a draw from their softmax.
+                let uniform = Tensor::rand(said.shape(), said.device()).maximum(1e-20);
+                (said - (-uniform.log()).log()).argmax(-1).unsqueeze(-1).cast(DType::F32)
+            }
+            Actions::Continuous(_) => {
+                said + Tensor::randn(said.shape(), said.device()) * self.log_deviation(weights).exp()
+            }
+        }
+    }
+
+    /// Logarithm of the likelihood of actions `[agents, worlds, width]`, and the entropy, `[agents, worlds]` each.
+    pub fn likelihood(&self, weights: &[Tensor], said: &Tensor, action: &Tensor) -> (Tensor, Tensor) {
+        match self.actions {
+            Actions::Discrete(choices) => {
+                let logs = said.log_softmax(-1);
+                let numbers = Tensor::arange(choices, said.device()).cast(DType::F32);
+                let chosen = action.equal(&numbers);
+                let of_chosen = chosen.select(&logs, &logs.full_like(0.0)).sum_axes([-1]);
+                (of_chosen, -(logs.exp() * &logs).sum_axes([-1]))
+            }
+            Actions::Continuous(_) => {
+                let log = self.log_deviation(weights).broadcast_to(said.shape());
+                let half = 0.5 * (2.0 * PI).ln();
+                let off = (action - said) * (-&log).exp();
+                let likelihood = -(off.square() * 0.5 + &log + half).sum_axes([-1]);
+                (likelihood, (log + (half + 0.5)).sum_axes([-1]))
+            }
+        }
+    }
+
+    fn log_deviation(&self, weights: &[Tensor]) -> Tensor {
+        weights[weights.len() - 1].clone()
+    }
+
+    /// Actions as an environment takes them, of all agents' worlds: from `[agents, worlds, width]`.
+    pub fn to_environment(&self, action: &Tensor) -> Tensor {
+        match self.actions {
+            Actions::Discrete(_) => action.reshape([action.numel()]).cast(DType::I32),
+            Actions::Continuous(numbers) => {
+                action.reshape([action.numel() / numbers, numbers]).clamp(-1.0, 1.0)
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A circuit that acts: thresholds, gates, and a bit that is the action.
+
+use farad::{DType, Tensor};
+use farad_circuit::{Gate, Netlist};
+
+use super::observation_code::ObservationCode;
+use crate::episodes::Actor;
+use crate::error::RlError;
+
+/// A circuit with the thresholds that its inputs are made by. As an [`Actor`] it runs on any device, gate by gate as tensors.
+pub struct CircuitController {
+    code: ObservationCode,
+    netlist: Netlist,
+}
+
+impl CircuitController {
+    /// Of a circuit that knows its thresholds.
+    pub fn new(netlist: Netlist) -> farad::Result<CircuitController> {
+        let code = ObservationCode::of(&netlist).filter(|code| code.names().len() == netlist.inputs.len());
+        match code {
+            Some(code) if netlist.outputs.len() == 1 && netlist.registers.is_empty() => {
+                Ok(CircuitController { code, netlist })
+            }
+            _ => Err(RlError::NoController { name: netlist.name }.into()),
+        }
+    }
+
+    /// The circuit.
+    pub fn netlist(&self) -> &Netlist {
+        &self.netlist
+    }
+
+    /// The thresholds.
+    pub fn code(&self) -> &ObservationCode {
+        &self.code
+    }
+}
+
+impl Actor for CircuitController {
+    fn agents(&self) -> usize {
+        1
+    }
+
+    fn act(&self, seen: &Tensor) -> Tensor {
+        let live = self.netlist.live_wires();
+        let bit = |(number, level): (usize, f64)| seen.narrow(1, number, 1).squeeze(1).greater(level);
+        let mut wires: Vec<Option<Tensor>> =
+            self.code.all().zip(&live).map(|(input, live)| live.then(|| bit(input))).collect();
+        let worlds = seen.shape()[0];
+        let nothing = Tensor::zeros([worlds], seen.device()).cast(DType::Bool);
+        for (n, node) in self.netlist.gates.iter().enumerate() {
+            let is_live = live[self.netlist.sources() + n];
+            let operand = |wire: farad_circuit::Wire, reads: bool| {
+                wires.get(wire.index()).cloned().flatten().filter(|_| reads).unwrap_or(nothing.clone())
+            };
+            let (a, b) = (operand(node.a, node.gate.reads_a()), operand(node.b, node.gate.reads_b()));
+            wires.push(is_live.then(|| gate(node.gate, &a, &b)));
+        }
+        let out = wires[self.netlist.outputs[0].wire.index()].clone().unwrap_or(nothing);
+        out.cast(DType::I32)
+    }
+}
+
+/// A gate of truth values: the sum of the products that its truth table has.
+fn gate(gate: Gate, a: &Tensor, b: &Tensor) -> Tensor {
+    let product = |(x, y): (bool, bool)| {
+        let a = if x { a.clone() } else { a.not() };
+        a.and(&if y { b.clone() } else { b.not() })
+    };
+    let rows = [(false, false), (false, true), (true, false), (true, true)];
+    let set = rows.into_iter().filter(|&(x, y)| gate.output(x, y)).map(product);
+    set.reduce(|sum, product| sum.or(&product)).unwrap_or_else(|| a.and(a.not()))
+}

@@ -1,0 +1,241 @@
+//! The end of a run: the circuit hardened, repaired, held to its task, simplified, proved, judged and written down.
+
+use farad::Result;
+use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Value, count, counted, json};
+use farad::train::TrainError;
+use farad_circuit::equivalence::{Budget, equivalent};
+use farad_circuit::repair::{Classifier, Options, Reading, Samples, repair_classifier};
+use farad_circuit::{Circuit, Drawing, Format, Netlist, Statistics, export, simplify};
+
+use super::closed_loop::survived;
+use super::observation_code::ObservationCode;
+use super::search::settle_in_loop;
+use super::settings::Settings;
+use super::trainee::{CodedLessons, circuit, network};
+use crate::environments::CartPole;
+
+/// Where the starts of judging lie among seeds.
+const JUDGED: u64 = 0x6a75_6467_6564;
+
+const LEARNED: &str = "circuits/learned.json";
+const REPAIRED: &str = "circuits/repaired.json";
+const SIMPLIFIED: &str = "circuits/simplified.json";
+
+/// What is known of a run's controller.
+pub struct ControllerVerdict {
+    /// What it was trained with.
+    pub settings: Settings,
+    /// Updates made.
+    pub updates: u64,
+    /// As it was learned and hardened.
+    pub learned: Netlist,
+    /// Repaired on samples, and then in closed loop.
+    pub repaired: Netlist,
+    /// The same, smaller.
+    pub simplified: Netlist,
+    /// Whether that is proved.
+    pub proved: bool,
+    /// Steps of every start that it was judged on.
+    pub steps: Vec<u64>,
+    /// The same of the circuit as it was learned.
+    pub learned_steps: Vec<u64>,
+}
+
+fn mean(steps: &[u64]) -> f64 {
+    steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64
+}
+
+impl ControllerVerdict {
+    /// Starts that were kept going to the end.
+    pub fn held(&self) -> usize {
+        self.steps.iter().filter(|&&steps| steps == CartPole::LONGEST as u64).count()
+    }
+
+    /// As one JSON object.
+    pub fn json(&self) -> Value {
+        let after = Statistics::of(&self.simplified);
+        json!({
+            "world": "cartpole", "algorithm": "circuit", "seed": self.settings.seed, "updates": self.updates,
+            "episodes": self.steps.len(), "return_mean": mean(&self.steps),
+            "return_min": self.steps.iter().min().copied().unwrap_or(0),
+            "held": self.held(), "return_mean_learned": mean(&self.learned_steps),
+            "learned_gates": Statistics::of(&self.learned).active_live,
+            "repaired_gates": Statistics::of(&self.repaired).active_live,
+            "simplified_gates": after.active, "depth": after.depth, "proved": self.proved,
+        })
+    }
+
+    /// How good it is, in words.
+    pub fn sentence(&self) -> String {
+        let after = Statistics::of(&self.simplified);
+        let (held, all) = (count(self.held()), counted(self.steps.len(), "start"));
+        let proved = if self.proved { "proved equal" } else { "not proved equal" };
+        let (gates, depth) = (counted(after.active, "gate"), count(after.depth));
+        let mean = mean(&self.steps);
+        format!("held for 500 steps from {held} of {all} (mean {mean:.1}); {gates}, {depth} deep, {proved}")
+    }
+}
+
+/// The simplified circuit of a run: from its file, else made anew.
+pub fn simplified(run: &Run) -> Result<Netlist> {
+    match stored(run, SIMPLIFIED) {
+        Some(netlist) => Ok(netlist),
+        None => Ok(judge(run)?.simplified),
+    }
+}
+
+/// The circuit of a run before it was simplified: from its file, else made anew.
+pub fn repaired(run: &Run) -> Result<Netlist> {
+    match stored(run, REPAIRED) {
+        Some(netlist) => Ok(netlist),
+        None => Ok(judge(run)?.repaired),
+    }
+}
+
+/// A circuit that the run has written for the network of its checkpoint.
+fn stored(run: &Run, name: &str) -> Option<Netlist> {
+    let learned = learned(run).ok()?.0;
+    let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
+    if read(LEARNED)? != text(&learned) {
+        return None;
+    }
+    match Circuit::from_json(&read(name)?).ok()? {
+        Circuit::Netlist(netlist) => Some(netlist),
+        Circuit::Automaton(_) => None,
+    }
+}
+
+fn text(netlist: &Netlist) -> String {
+    Circuit::Netlist(netlist.clone()).to_json()
+}
+
+/// The hardened circuit of a run's checkpoint, what it learned from, and the updates made.
+fn learned(run: &Run) -> Result<(Netlist, CodedLessons, u64)> {
+    let settings = Settings::of(run)?;
+    let checkpoint =
+        run.checkpoint()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
+    let lessons = CodedLessons::new(&settings)?;
+    let network = network(&settings, lessons.code.names().len());
+    checkpoint.restore_module("model", &network)?;
+    Ok((circuit(&network, &lessons.code)?, lessons, checkpoint.step()))
+}
+
+/// Repairs, simplifies and judges the circuit of a run; what the run has written already is taken from there.
+pub fn judge(run: &Run) -> Result<ControllerVerdict> {
+    let settings = Settings::of(run)?;
+    let (learned, lessons, updates) = learned(run)?;
+    let (repaired, simplified) = match (stored(run, REPAIRED), stored(run, SIMPLIFIED)) {
+        (Some(repaired), Some(simplified)) => (repaired, simplified),
+        _ => {
+            let repaired = repair(&learned, &lessons, &settings)?;
+            let options = simplify::Options { time: None, ..Default::default() };
+            let smaller = simplify::simplify(&repaired, &options).map_err(farad_logic::Error::from)?;
+            (repaired, smaller.netlist)
+        }
+    };
+    let proof = equivalent(&repaired, &simplified, &Budget::default()).map_err(farad_logic::Error::from)?;
+    let starts = CartPole::starts(settings.episodes, settings.seed ^ JUDGED)?;
+    let steps = |netlist: &Netlist| survived(netlist, &lessons.code, &starts, None);
+    Ok(ControllerVerdict {
+        updates,
+        steps: steps(&simplified),
+        learned_steps: steps(&learned),
+        proved: proof.is_proved(),
+        settings,
+        learned,
+        repaired,
+        simplified,
+    })
+}
+
+/// First on samples, by `crates/circuit`; then in closed loop.
+fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &Settings) -> Result<Netlist> {
+    let half = lessons.bits.len() / 2;
+    let samples = |from: usize, to: usize| {
+        let mut planes = vec![vec![0u64; (to - from).div_ceil(64)]; learned.inputs.len()];
+        for (n, row) in lessons.bits[from..to].iter().enumerate() {
+            for (plane, &bit) in planes.iter_mut().zip(row) {
+                plane[n / 64] |= u64::from(bit) << (n % 64);
+            }
+        }
+        Samples { planes, labels: lessons.right[from..to].iter().map(|&right| usize::from(right)).collect() }
+    };
+    let classifier = Classifier { netlist: learned, reading: Reading::Number, suggestions: &[] };
+    let options = Options { candidates: settings.repair, time: None, seed: settings.seed };
+    let found = repair_classifier(&classifier, &samples(0, half), &samples(half, 2 * half), &options);
+    let mut on_samples = found.map_err(farad_logic::Error::from)?.netlist;
+    (on_samples.name, on_samples.meta) = (learned.name.clone(), learned.meta.clone());
+    Ok(settle_in_loop(&on_samples, &lessons.code, settings.search, settings.seed)?.netlist)
+}
+
+/// Judges, and writes circuits, Verilog, C, plots and the report into the run's folder.
+pub fn conclude(run: &Run) -> Result<ControllerVerdict> {
+    let verdict = judge(run)?;
+    let circuits =
+        [(LEARNED, &verdict.learned), (REPAIRED, &verdict.repaired), (SIMPLIFIED, &verdict.simplified)];
+    for (name, netlist) in circuits {
+        run.write_file(name, text(netlist).as_bytes())?;
+    }
+    for format in ["verilog", "c"] {
+        let format = Format::named(format).map_err(farad_logic::Error::from)?;
+        let files = export(&Circuit::Netlist(verdict.simplified.clone()), format);
+        for (name, text) in files.map_err(farad_logic::Error::from)? {
+            run.write_file(format!("circuits/{name}"), text.as_bytes())?;
+        }
+    }
+    Conclusion::new(verdict.updates, "mean return", mean(&verdict.steps), verdict.sentence()).write(run)?;
+    plots(run, &verdict)?;
+    run.write_report(&page(run, &verdict)?)?;
+    Ok(verdict)
+}
+
+fn plots(run: &Run, verdict: &ControllerVerdict) -> Result<()> {
+    let about = format!("seed {}, {}", verdict.settings.seed, verdict.settings.device);
+    let loss =
+        Series::new("hard gates, drawn samples", LogTable::read(run.log_path())?.series("loss")).smoothed();
+    let chart = Chart::new("Loss during training", "update", "squared difference").about(&about);
+    run.write_plot("loss", &chart.series(loss).svg())?;
+    let drawing = Drawing::new("The controller").about(&about).netlist("simplified", &verdict.simplified);
+    run.write_plot("circuit", &drawing.svg())?;
+    Ok(())
+}
+
+fn page(run: &Run, verdict: &ControllerVerdict) -> Result<String> {
+    let Statistics { depth, .. } = Statistics::of(&verdict.simplified);
+    let gates = |netlist: &Netlist| counted(Statistics::of(netlist).active_live, "gate");
+    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
+    let mut page = Page::with_result("cartpole-circuit: a controller of logic gates", &verdict.sentence());
+    page.facts([
+        ("learned", format!("{}, mean {:.1} steps", gates(&verdict.learned), mean(&verdict.learned_steps))),
+        ("repaired", gates(&verdict.repaired)),
+        ("simplified", format!("{}, depth {depth}", gates(&verdict.simplified))),
+        ("proved equal", if verdict.proved { "yes".to_string() } else { "no".into() }),
+        ("seed", verdict.settings.seed.to_string()),
+        ("device", verdict.settings.device.clone()),
+        ("training time", format!("{seconds:.1} s")),
+    ]);
+    page.section("What goes in");
+    page.words(
+        "A bit is set when the number is above its threshold. The output is 1 for a push to the right.",
+    );
+    if let Some(code) = ObservationCode::of(&verdict.simplified) {
+        let live = verdict.simplified.live_wires();
+        let rows = code.names().into_iter().zip(code.all()).zip(&live).filter(|(_, live)| **live);
+        let rows: Vec<Vec<String>> =
+            rows.map(|((name, (_, level)), _)| vec![name, level.to_string()]).collect();
+        page.table(&["input", "threshold"], &rows);
+    }
+    page.section("Pictures");
+    page.figure("plots/circuit.svg", "The simplified circuit level by level.");
+    page.figure("plots/loss.svg", "Loss on the samples of the updates.");
+    page.files(&[
+        ("config.toml", "everything needed to train again"),
+        ("log.csv", "loss and the share of right samples by update"),
+        ("events.jsonl", "what happened when"),
+        ("checkpoint.safetensors", "the gates (`model.…`) and the optimizer"),
+        ("circuits/", "the circuit as learned, repaired and simplified, as Verilog and as C"),
+        ("plots/", "the pictures above"),
+        ("result.json", "what came out, for lists of runs"),
+    ]);
+    Ok(page.text())
+}

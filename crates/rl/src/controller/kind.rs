@@ -1,0 +1,129 @@
+//! Controllers as a kind of training: `farad train cartpole-circuit`.
+
+use farad::run::{Checkpoint, Run, Table, Value, json};
+use farad::train::settings::{Setting, Settings as _};
+use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, Trainee, Unit};
+use farad::{Device, Result};
+use farad_circuit::Statistics;
+
+use super::finish::{self, ControllerVerdict};
+use super::settings::Settings;
+use super::trainee::ControllerInTraining;
+
+/// What a run folder of this kind is, in `config.toml` and checkpoints.
+pub const KIND: &str = "controller";
+const NAME: &str = "cartpole-circuit";
+
+/// Controllers that are circuits.
+pub struct Controllers;
+
+impl Kind for Controllers {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn title(&self) -> &'static str {
+        "controllers"
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        vec![Subject::new(NAME, "a circuit of logic gates that holds the pole of a cart-pole")]
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Settings::rows()
+    }
+
+    fn defaults(&self, _: &str) -> Result<Vec<(&'static str, Table)>> {
+        Ok(vec![("default", Settings::new().table())])
+    }
+
+    fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let mut settings = Settings::new();
+        asked.fill(&mut settings)?;
+        ready(settings, asked.device_or_best()?)
+    }
+
+    fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let mut settings = Settings::of(run)?;
+        asked.fill(&mut settings)?;
+        ready(settings, asked.device_of(run)?)
+    }
+
+    fn judge(&self, run: &Run, _: &Asked, _: &Device) -> Result<Outcome> {
+        Ok(outcome(&finish::judge(run)?))
+    }
+
+    fn judges_on(&self, _: &Run) -> Result<Device> {
+        Ok(Device::cpu())
+    }
+
+    fn use_instead(&self, run: &Run) -> String {
+        format!("`farad watch {}` shows what it does", farad::run::shell_word(run.path()))
+    }
+
+    fn inspect(&self, run: &Run) -> Result<Value> {
+        let settings = Settings::of(run)?;
+        let mut value = json!({
+            "run": run.path().display().to_string(),
+            "kind": run.kind(),
+            "device": settings.device,
+            "seed": settings.seed,
+            "updates": run.checkpoint()?.as_ref().map_or(0, Checkpoint::step),
+        });
+        if run.checkpoint()?.is_some() {
+            let statistics = Statistics::of(&finish::simplified(run)?);
+            value["circuit"] = json!({
+                "inputs": statistics.inputs, "outputs": statistics.outputs, "gates": statistics.active,
+                "depth": statistics.depth,
+            });
+        }
+        Ok(value)
+    }
+
+    fn instead(&self) -> &'static str {
+        "--updates and --set"
+    }
+
+    fn learns(&self, _: &Table) -> String {
+        NAME.into()
+    }
+
+    fn measures(&self, _: &Table) -> Vec<Measure> {
+        vec![
+            Measure { column: "right", name: "samples that are right", unit: Unit::Share },
+            Measure { column: "loss", name: "training loss", unit: Unit::Number },
+        ]
+    }
+}
+
+/// What a verdict says, for people and for programs.
+pub(super) fn outcome(verdict: &ControllerVerdict) -> Outcome {
+    Outcome::new(verdict.json(), verdict.sentence())
+}
+
+fn ready(mut settings: Settings, device: Device) -> Result<Box<dyn Prepared>> {
+    settings.device = device.name().to_string();
+    let trainee = ControllerInTraining::new(settings.clone(), &device)?;
+    Ok(Box::new(ReadyController { settings, trainee }))
+}
+
+/// Everything that a training is made of.
+struct ReadyController {
+    settings: Settings,
+    trainee: ControllerInTraining,
+}
+
+impl Prepared for ReadyController {
+    fn config(&self) -> Table {
+        self.settings.table()
+    }
+
+    fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    fn begin(self: Box<Self>, _: &Run) -> Result<Box<dyn Trainee>> {
+        Ok(Box::new(self.trainee))
+    }
+}

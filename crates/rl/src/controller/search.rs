@@ -1,0 +1,149 @@
+//! A search that holds a circuit to its task: gates change, and what keeps the pole up for longer stays.
+//!
+//! First all starts should survive, then the circuit should become smaller. Candidates run bit-parallel on a few starts. One that is
+//! perfect there is tried on many, and the starts on which it fails join the few.
+//!
+//! Invariant: the result survives no fewer steps on the starts of the search than the circuit that it began with. The number of
+//! candidates and the seed decide it.
+
+use farad::Result;
+use farad_circuit::{Gate, Netlist, Node, Wire};
+
+use super::closed_loop::survived;
+use super::observation_code::ObservationCode;
+use crate::environments::CartPole;
+
+/// Starts that a candidate is tried on first, and those that decide.
+const FEW: usize = 64;
+const MANY: usize = 1024;
+/// Starts that may join the few.
+const MOST: usize = 256;
+
+/// What came of a search.
+pub struct LoopSearch {
+    /// The best circuit.
+    pub netlist: Netlist,
+    /// Mean steps on the starts of the search, before and after.
+    pub steps: [f64; 2],
+    /// Candidates tried.
+    pub candidates: u64,
+}
+
+/// Searches from a circuit for one that keeps every start going, and then for a smaller one.
+pub fn settle_in_loop(
+    netlist: &Netlist,
+    code: &ObservationCode,
+    candidates: u64,
+    seed: u64,
+) -> Result<LoopSearch> {
+    let starts = CartPole::starts(FEW + MANY, seed)?;
+    let (few, many) = starts.split_at(FEW);
+    let mut search =
+        Search { code, few: few.to_vec(), many, random: seed | 1, best: tidy(netlist), sum: 0, mean: 0.0 };
+    search.measure();
+    let before = search.mean;
+    for _ in 0..candidates {
+        search.try_one();
+    }
+    Ok(LoopSearch { steps: [before, search.mean], netlist: search.best, candidates })
+}
+
+struct Search<'a> {
+    code: &'a ObservationCode,
+    few: Vec<[f64; 4]>,
+    many: &'a [[f64; 4]],
+    random: u64,
+    best: Netlist,
+    /// Steps that the best survives on the few.
+    sum: u64,
+    /// Mean steps of it.
+    mean: f64,
+}
+
+impl Search<'_> {
+    fn below(&mut self, most: usize) -> usize {
+        self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.random >> 33) as usize) % most.max(1)
+    }
+
+    fn measure(&mut self) {
+        self.sum = survived(&self.best, self.code, &self.few, None).iter().sum();
+        self.mean = self.sum as f64 / self.few.len() as f64;
+    }
+
+    /// Tries a change; it stays if the circuit is better, or as good and no larger.
+    fn try_one(&mut self) {
+        let candidate = tidy(&self.changed());
+        let (old, new) = (size(&self.best), size(&candidate));
+        let least = if new <= old { self.sum } else { self.sum + 1 };
+        let sum: u64 = survived(&candidate, self.code, &self.few, Some(least)).iter().sum();
+        if sum < least {
+            return;
+        }
+        if sum == (self.few.len() * CartPole::LONGEST) as u64 && self.few.len() < MOST {
+            let steps = survived(&candidate, self.code, self.many, None);
+            let fell = steps.iter().zip(self.many).filter(|(steps, _)| **steps < CartPole::LONGEST as u64);
+            let fell: Vec<[f64; 4]> = fell.map(|(_, start)| *start).take(8).collect();
+            if !fell.is_empty() {
+                // The few were not hard enough; the best is measured anew.
+                self.few.extend(fell);
+                self.measure();
+                let sum: u64 = survived(&candidate, self.code, &self.few, None).iter().sum();
+                if sum < self.sum || (sum == self.sum && new > old) {
+                    return;
+                }
+            }
+        }
+        self.best = candidate;
+        self.measure();
+    }
+
+    /// The best with one or two gates changed: another function, another operand, or skipped.
+    fn changed(&mut self) -> Netlist {
+        let mut netlist = self.best.clone();
+        let from = netlist.sources();
+        for _ in 0..=self.below(2) {
+            if netlist.gates.is_empty() || self.below(12) == 0 {
+                let (a, b) = (self.below(netlist.wires()), self.below(netlist.wires()));
+                let new = netlist.gate(Gate::ALL[self.below(16)], Wire(a as u32), Wire(b as u32));
+                netlist.outputs[0].wire = new;
+                continue;
+            }
+            let at = self.below(netlist.gates.len());
+            let wire = Wire(self.below(from + at) as u32);
+            match self.below(4) {
+                0 => netlist.gates[at].gate = Gate::ALL[self.below(16)],
+                1 => netlist.gates[at].a = wire,
+                2 => netlist.gates[at].b = wire,
+                _ => netlist.gates[at] = Node { gate: Gate::A, a: wire, b: wire },
+            }
+        }
+        netlist
+    }
+}
+
+fn size(netlist: &Netlist) -> usize {
+    netlist.gates.len()
+}
+
+/// Without copies, and without gates that the output does not need.
+fn tidy(netlist: &Netlist) -> Netlist {
+    let live = netlist.live_wires();
+    let from = netlist.sources();
+    let mut new = Netlist { gates: vec![], outputs: vec![], ..netlist.clone() };
+    let mut at: Vec<Wire> = (0..from as u32).map(Wire).collect();
+    for (n, node) in netlist.gates.iter().enumerate() {
+        let wire = |wire: Wire| at.get(wire.index()).copied().unwrap_or(Wire(0));
+        let (a, b) = (wire(node.a), wire(node.b));
+        at.push(match node.gate {
+            _ if !live[from + n] => Wire(0),
+            Gate::A => a,
+            Gate::B => b,
+            gate => new.gate(gate, a, b),
+        });
+    }
+    for output in &netlist.outputs {
+        new.output(output.name.clone(), at[output.wire.index()]);
+    }
+    new
+}

@@ -1,0 +1,38 @@
+//! What may be said about the learning of a controller, one row each.
+
+use farad::Result;
+use farad::run::Run;
+use farad::train::LoopSettings;
+use farad::train::settings::{Range, Settings as _, Takes};
+
+farad::train::settings! {
+    /// What a controller is learned with.
+    pub struct Settings {
+        device: String = String::new(), Takes::Text, "The device that the run was started on.";
+        seed: u64 = 1, Takes::from(0), "The seed of everything random.";
+        updates: u64 = 1000, Takes::from(1), "Updates of the gates.";
+        samples: usize = 512, Takes::Whole(1, 1 << 20), "Samples of an update.";
+        learning_rate: f64 = 0.05, Takes::Number(Range::from(0.0)), "The learning rate.";
+        thresholds: usize = 7, Takes::Whole(1, 64), "Thresholds of each number that is seen.";
+        layers: Vec<i64> = vec![96, 96, 96, 48, 24, 12, 6, 3], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer but the last, which has one.";
+        repair: u64 = 20_000, Takes::Whole(0, 1 << 40), "Candidates of the repair on samples.";
+        search: u64 = 20_000, Takes::Whole(0, 1 << 40), "Candidates of the search in closed loop.";
+        episodes: usize = 1000, Takes::Whole(1, 1 << 20), "Starts that the circuit is judged on.";
+        ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
+    }
+}
+
+impl Settings {
+    /// What a controller starts with.
+    pub fn new() -> Settings {
+        let course = LoopSettings { evaluate_every: 50, checkpoint_every: 200, ..LoopSettings::default() };
+        Settings { course, ..Settings::default() }
+    }
+
+    /// Of a run.
+    pub fn of(run: &Run) -> Result<Settings> {
+        let mut settings = Settings::new();
+        settings.take_config(run.config())?;
+        Ok(settings)
+    }
+}

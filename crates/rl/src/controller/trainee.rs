@@ -1,0 +1,185 @@
+//! A controller in training: soft gates that learn what the teacher does.
+
+use farad::nn::Module;
+use farad::run::{Cell, Checkpoint, Run, counted};
+use farad::train::{
+    AnyOptimizer, LoopSettings, OptimizerOptions, Outcome, Summary, Trainee, Validation, Watcher, optimizer,
+};
+use farad::{DType, Device, Result, Tensor};
+use farad_circuit::Netlist;
+use farad_logic::{GateLayer, GateNetwork, Pass};
+
+use super::finish;
+use super::kind::outcome;
+use super::observation_code::ObservationCode;
+use super::settings::Settings;
+use super::teacher::{Lessons, lessons, teacher};
+
+/// The logit of "pass operand a on" at the start.
+const PASSING: f32 = 3.0;
+/// Where the random numbers of updates lie in the seed's stream.
+const STEPS: u64 = 1 << 34;
+
+/// What is learned from: bits by sample, and what to do.
+pub(super) struct CodedLessons {
+    pub code: ObservationCode,
+    pub bits: Vec<Vec<bool>>,
+    pub right: Vec<bool>,
+}
+
+impl CodedLessons {
+    /// Everything again from the seed.
+    pub fn new(settings: &Settings) -> Result<CodedLessons> {
+        let Lessons { seen, right } = lessons(&teacher(settings.seed)?, settings.seed)?;
+        let code = ObservationCode::quantiles(&seen, settings.thresholds);
+        Ok(CodedLessons { bits: seen.iter().map(|row| code.bits(row)).collect(), code, right })
+    }
+}
+
+/// The network before its first update.
+pub(super) fn network(settings: &Settings, inputs: usize) -> GateNetwork {
+    let widths = settings.layers.iter().map(|&gates| gates as usize).chain([1]);
+    let mut from = inputs;
+    let layer = |(n, to): (usize, usize)| {
+        let layer = GateLayer::random(from, to, settings.seed.wrapping_mul(1000) + n as u64).passing(PASSING);
+        from = to;
+        layer
+    };
+    GateNetwork::of(widths.enumerate().map(layer).collect())
+}
+
+/// The circuit of a network, with the names and thresholds of its inputs.
+pub(super) fn circuit(network: &GateNetwork, code: &ObservationCode) -> Result<Netlist> {
+    let mut netlist = network.to_netlist("cartpole")?;
+    netlist.inputs = code.names();
+    netlist.outputs[0].name = "right".into();
+    code.put(&mut netlist);
+    Ok(netlist)
+}
+
+/// A controller in training.
+pub(super) struct ControllerInTraining {
+    settings: Settings,
+    network: GateNetwork,
+    optimizer: Box<dyn AnyOptimizer>,
+    device: Device,
+    /// Features by samples, and what to do.
+    bits: Tensor,
+    right: Tensor,
+    steps: u64,
+    /// The share of samples that hard gates had right at the last look.
+    seen: Option<f64>,
+}
+
+impl ControllerInTraining {
+    pub fn new(settings: Settings, device: &Device) -> Result<ControllerInTraining> {
+        let CodedLessons { code, bits, right } = CodedLessons::new(&settings)?;
+        let (inputs, count) = (code.names().len(), bits.len());
+        let planes = (0..inputs).flat_map(|n| bits.iter().map(move |row| f32::from(u8::from(row[n]))));
+        let bits = Tensor::from_vec(planes.collect::<Vec<f32>>(), [inputs, count], device);
+        let wanted: Vec<f32> = right.iter().map(|&right| f32::from(u8::from(right))).collect();
+        let right = Tensor::from_vec(wanted, [1, count], device);
+        let network = network(&settings, inputs).to_device(device);
+        let optimizer = optimizer("adam", vec![(network.parameters(), 0.0)], OptimizerOptions::default());
+        let device = device.clone();
+        Ok(ControllerInTraining { settings, network, optimizer, device, bits, right, steps: 0, seen: None })
+    }
+
+    fn said(&self, bits: &Tensor, pass: Pass) -> Tensor {
+        self.network.layers().iter().fold(bits.clone(), |x, layer| layer.features(&x, pass))
+    }
+
+    fn loss(&self) -> Tensor {
+        let count = self.right.shape()[1];
+        let draws =
+            Tensor::rand_at(self.settings.seed, STEPS + self.steps, [self.settings.samples], &self.device);
+        let places = (draws * count as f64).floor().minimum((count - 1) as f64).cast(DType::I32);
+        let part = |rows: &Tensor| rows.index_select(1, &places);
+        (self.said(&part(&self.bits), Pass::Straight) - part(&self.right)).square().mean()
+    }
+}
+
+impl Trainee for ControllerInTraining {
+    fn title(&self) -> String {
+        let (bits, count) = (self.bits.shape()[0], self.right.shape()[1]);
+        let gates: usize = self.network.layers().iter().map(GateLayer::outputs).sum();
+        let (bits, gates) = (counted(bits, "bit"), counted(gates, "gate"));
+        format!("cartpole-circuit: {gates} on {bits} learn from {}", counted(count, "sample"))
+    }
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn pace(&self) -> &LoopSettings {
+        &self.settings.course
+    }
+
+    fn unit(&self) -> &'static str {
+        "update"
+    }
+
+    fn steps_in_all(&self) -> u64 {
+        self.settings.updates
+    }
+
+    fn step(&mut self) -> Result<Tensor> {
+        self.optimizer.set_learning_rate(self.settings.learning_rate as f32);
+        let loss = self.loss();
+        self.optimizer.step(&loss)?;
+        self.steps += 1;
+        Ok(loss)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        ["loss", "right"].map(str::to_string).to_vec()
+    }
+
+    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+        let mut row = vec![losses.and_then(|losses| losses.first().copied()).into()];
+        row.extend(validation.map_or(vec![Cell::default()], |validation| validation.cells.clone()));
+        row
+    }
+
+    fn validate(&mut self) -> Result<Option<Validation>> {
+        let wrong = (self.said(&self.bits, Pass::Hard) - &self.right).abs().mean().item()?;
+        let right = 1.0 - f64::from(wrong);
+        self.seen = Some(right);
+        Ok(Some(Validation { goodness: right, later_wins: true, cells: vec![right.into()] }))
+    }
+
+    fn save(&self, checkpoint: &mut Checkpoint) -> Result<()> {
+        checkpoint.put_module("model", &self.network);
+        checkpoint.put_all("optimizer", self.optimizer.state()?);
+        Ok(())
+    }
+
+    fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.restore_module("model", &self.network)?;
+        self.optimizer.restore(&checkpoint.tensors("optimizer", &self.device)?)?;
+        self.steps = checkpoint.step();
+        Ok(())
+    }
+
+    fn take_weights(&mut self, weights: &Checkpoint) -> Result<()> {
+        weights.restore_module("model", &self.network)
+    }
+
+    fn words(&self, losses: &[f32]) -> String {
+        let right = self.seen.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));
+        let loss = losses.first().copied().unwrap_or(f32::NAN);
+        format!("loss {loss:.4}  samples that hard gates have right {right}")
+    }
+
+    fn concluding(&self) -> String {
+        "now repairing the circuit, in closed loop too, and proving what is simplified".into()
+    }
+
+    fn conclude(&mut self, run: &Run, _: &Summary, _: &dyn Watcher) -> Result<Outcome> {
+        let verdict = finish::conclude(run)?;
+        Ok(outcome(&verdict)
+            .next("watch RUN", "see it act")
+            .next("export RUN --format verilog --out RUN/verilog", "use the circuit elsewhere")
+            .next("inspect RUN", "what it is made of"))
+    }
+}

@@ -1,0 +1,127 @@
+//! Bodies that should get ahead: any world of `crates/world` as an environment.
+//!
+//! The reward of a step is how far a body came along the first axis, in meters, with something for staying up and something taken
+//! for effort. So the return of an episode is about the distance.
+
+use farad::run::Picture;
+use farad::train::settings::{Range, Takes};
+use farad::{Device, Result, Tensor};
+use farad_world::{Description, World, WorldCamera, WorldState};
+
+use crate::environment::{Actions, Environment, Transition};
+use crate::error::RlError;
+
+/// Width and height of pictures.
+const SIZE: (usize, usize) = (240, 160);
+
+farad::train::settings! {
+    /// What an agent is rewarded for in a world of bodies, and how time goes there.
+    pub struct LocomotionTask {
+        body: String = String::new(), Takes::Text, "The body that should get ahead; the first if empty.";
+        seconds: f64 = 10.0, Takes::Number(Range::above(0.0)), "Seconds of an episode in a world of bodies.";
+        alive: f64 = 0.0, Takes::Number(Range::ANY), "Reward of a second without an end.";
+        effort: f64 = 0.05, Takes::Number(Range::from(0.0)), "What a second of all motors at their strongest costs.";
+        lowest: Vec<f64> = vec![], Takes::Numbers, "The episode ends when the body is below this, in meters; none: never.";
+        time_step: f64 = 0.0, Takes::Number(Range::from(0.0)), "Seconds of a step; 0: as described.";
+        substeps: usize = 0, Takes::Whole(0, 1 << 10), "Sub-steps of a step; 0: as described.";
+    }
+}
+
+/// A world of bodies with a task.
+pub struct Locomotion {
+    world: World,
+    task: LocomotionTask,
+    body: usize,
+    /// The middle of every motor's range, and half of its width: `[1, motors]`.
+    middle: Tensor,
+    half: Tensor,
+}
+
+impl Locomotion {
+    /// Of a description, on a device.
+    pub fn new(description: &Description, task: LocomotionTask, device: &Device) -> Result<Locomotion> {
+        let mut description = description.clone();
+        if task.time_step > 0.0 {
+            description.time_step = task.time_step;
+        }
+        if task.substeps > 0 {
+            description.substeps = task.substeps;
+        }
+        let world = World::new(&description, device)?;
+        let body = if task.body.is_empty() { Some(0) } else { world.body(&task.body) };
+        let body = body.ok_or_else(|| RlError::NoBody { name: task.body.clone() })?;
+        let ranges = world.ranges();
+        let column = |of: fn(&[f64; 2]) -> f64| {
+            let numbers: Vec<f32> = ranges.iter().map(|range| of(range) as f32).collect();
+            Tensor::from_vec(numbers, [1, ranges.len()], device)
+        };
+        let middle = column(|range| (range[0] + range[1]) / 2.0);
+        let half = column(|range| (range[1] - range[0]) / 2.0);
+        Ok(Locomotion { world, task, body, middle, half })
+    }
+
+    /// The world.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// One coordinate of the body that counts, `[worlds]`.
+    fn coordinate(&self, state: &WorldState, axis: usize) -> Tensor {
+        state.position.narrow(1, self.body, 1).narrow(2, axis, 1).squeeze(2).squeeze(1)
+    }
+}
+
+impl Environment for Locomotion {
+    fn observations(&self) -> usize {
+        self.world.observations()
+    }
+
+    fn actions(&self) -> Actions {
+        Actions::Continuous(self.world.motors())
+    }
+
+    fn longest(&self) -> usize {
+        (self.task.seconds / self.world.time_step()).round() as usize
+    }
+
+    fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
+        let noise = Tensor::rand([worlds, self.world.noise()], device);
+        self.world.reset_with(&noise).tensors().map(Tensor::clone).to_vec()
+    }
+
+    fn observe(&self, state: &[Tensor]) -> Tensor {
+        self.world.observe(&WorldState::from_tensors(state))
+    }
+
+    fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
+        let before = WorldState::from_tensors(state);
+        let driven = action * &self.half + &self.middle;
+        let after = self.world.step(&before, &driven);
+        let time = self.world.time_step();
+        let ahead = self.coordinate(&after, 0) - self.coordinate(&before, 0);
+        let effort = action.square().mean_axes([1]) * (self.task.effort * time);
+        let reward = ahead + self.task.alive * time - effort;
+        // What is nowhere has ended, and is worth nothing.
+        let fine = reward.is_finite() & reward.abs().less(1.0);
+        let up = self.world.description().dimensions - 1;
+        let fell = self.task.lowest.first().map(|&lowest| self.coordinate(&after, up).less(lowest));
+        let ended = fell.map_or(fine.not(), |fell| fine.not() | fell);
+        let reward = fine.select(&reward, &reward.full_like(0.0));
+        Transition { state: after.tensors().map(Tensor::clone).to_vec(), reward, ended }
+    }
+
+    fn draw(&self, state: &[f32]) -> Option<Picture> {
+        let (bodies, plane) = (self.world.bodies(), self.world.description().dimensions == 2);
+        let (along, turn) = if plane { (2, 2) } else { (3, 4) };
+        let (places, rest) = state.split_at_checked(bodies * along)?;
+        let turns = rest.get(..bodies * turn)?;
+        // One step of one world.
+        let part = |numbers: &[f32], width: usize| {
+            Tensor::from_vec(numbers.to_vec(), [1, 1, bodies, width], &Device::cpu())
+        };
+        let (position, rotation) = (part(places, along), part(turns, turn));
+        let state = WorldState { velocity: position.clone(), spin: rotation.clone(), position, rotation };
+        let camera = WorldCamera::for_world(&self.world).sized(SIZE.0, SIZE.1).follow(self.body);
+        self.world.film(&state, 0, 1, &camera).ok()?.pop()
+    }
+}

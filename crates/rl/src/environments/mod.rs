@@ -1,0 +1,9 @@
+//! The environments that are here by name, one row each.
+
+mod cart_pole;
+mod locomotion;
+mod pendulum;
+
+pub use cart_pole::CartPole;
+pub use locomotion::{Locomotion, LocomotionTask};
+pub use pendulum::Pendulum;

@@ -1,0 +1,74 @@
+//! The pendulum of Gym (`Pendulum-v1`): it hangs anywhere, and a weak motor should swing it up and hold it.
+
+use std::f64::consts::{PI, TAU};
+
+use farad::run::Picture;
+use farad::{DType, Device, Tensor};
+
+use crate::environment::{Actions, Environment, Transition};
+use crate::raster::Raster;
+
+/// Acceleration of gravity, in m/s²; the pendulum weighs 1 kg and is 1 m long.
+const GRAVITY: f64 = 10.0;
+/// The strongest torque, in Nm.
+const TORQUE: f64 = 2.0;
+/// The highest angular speed, in radians per second.
+const FASTEST: f64 = 8.0;
+/// Seconds of a step.
+const SECONDS: f64 = 0.05;
+
+/// Gym's pendulum: one torque; a step costs angle² + 0.1 speed² + 0.001 torque². The angle is 0 when it stands.
+///
+/// The state is angle and angular speed, `[worlds]` each. An agent sees the angle's cosine and sine, and the speed. An action is
+/// the torque as a share of the strongest, which is 2 Nm.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pendulum;
+
+impl Environment for Pendulum {
+    fn observations(&self) -> usize {
+        3
+    }
+
+    fn actions(&self) -> Actions {
+        Actions::Continuous(1)
+    }
+
+    fn longest(&self) -> usize {
+        200
+    }
+
+    fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
+        let angle = (Tensor::rand([worlds], device) * 2.0 - 1.0) * PI;
+        vec![angle, Tensor::rand([worlds], device) * 2.0 - 1.0]
+    }
+
+    fn observe(&self, state: &[Tensor]) -> Tensor {
+        Tensor::stack(&[&state[0].cos(), &state[0].sin(), &state[1]], 1)
+    }
+
+    fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
+        let (angle, speed) = (&state[0], &state[1]);
+        let torque = action.squeeze(1).clamp(-1.0, 1.0) * TORQUE;
+        // The angle from -π to π.
+        let upright = (angle + PI).remainder(TAU) - PI;
+        let cost = upright.square() + speed.square() * 0.1 + torque.square() * 0.001;
+        let faster = speed + (angle.sin() * (1.5 * GRAVITY) + &torque * 3.0) * SECONDS;
+        let faster = faster.clamp(-FASTEST, FASTEST);
+        let turned = angle + &faster * SECONDS;
+        // Nothing but time ends it.
+        let ended = cost.full_like(0.0).cast(DType::Bool);
+        Transition { state: vec![turned, faster], reward: -cost, ended }
+    }
+
+    fn draw(&self, state: &[f32]) -> Option<Picture> {
+        let &[angle, _] = state else { return None };
+        let (size, long) = (200.0, 80.0);
+        let mut raster = Raster::new(size as usize, size as usize, [255; 3]);
+        let middle = (size / 2.0, size / 2.0);
+        let end = (middle.0 - long * angle.sin(), middle.1 - long * angle.cos());
+        raster.line(middle, end, 12.0, [0x2f, 0x6f, 0xc4]);
+        raster.disc(end, 9.0, [0x22, 0x26, 0x2b]);
+        raster.disc(middle, 4.0, [0x22, 0x26, 0x2b]);
+        Some(raster.picture())
+    }
+}

@@ -1,0 +1,149 @@
+//! Whole episodes of a policy that does what it holds for best, all of them side by side in one loop.
+
+use farad::{DType, Device, Result, Tensor, repeat};
+
+use crate::actor_critic::ActorCritic;
+use crate::environment::Environment;
+use crate::normalizer::Normalizer;
+
+/// Who acts: says what to do in worlds by what is seen of them.
+pub trait Actor {
+    /// Agents that act side by side; each has its own worlds.
+    fn agents(&self) -> usize;
+
+    /// The actions of all worlds, as the environment takes them, for observations `[agents · worlds, observations]`.
+    fn act(&self, seen: &Tensor) -> Tensor;
+}
+
+/// Agents that do what they hold for best: networks with their weights.
+#[derive(Clone)]
+pub struct Agents {
+    /// Their form.
+    pub network: ActorCritic,
+    /// Their weights; the first axis is the agent.
+    pub weights: Vec<Tensor>,
+    /// What observations are scaled by, if they are.
+    pub normalizer: Option<Normalizer>,
+}
+
+impl Actor for Agents {
+    fn agents(&self) -> usize {
+        self.weights[0].shape()[0]
+    }
+
+    fn act(&self, seen: &Tensor) -> Tensor {
+        let width = seen.shape()[1];
+        let seen = seen.reshape([self.agents(), seen.shape()[0] / self.agents(), width]);
+        let seen = self.normalizer.as_ref().map_or(seen.clone(), |normalizer| normalizer.apply(&seen));
+        self.network.to_environment(&self.network.best(&self.network.act(&self.weights, &seen)))
+    }
+}
+
+impl Agents {
+    /// Their tensors, in a fixed order.
+    pub fn tensors(&self) -> Vec<&Tensor> {
+        let scale = self.normalizer.iter().flat_map(|normalizer| normalizer.tensors());
+        self.weights.iter().chain(scale).collect()
+    }
+
+    /// The names of [`Agents::tensors`].
+    pub fn names(&self) -> Vec<String> {
+        let scale = self.normalizer.iter().flat_map(|_| ["count", "mean", "variance"]);
+        self.network.names().into_iter().chain(scale.map(|name| format!("seen.{name}"))).collect()
+    }
+
+    /// With other tensors, in the same order.
+    pub fn with(&self, tensors: Vec<Tensor>) -> Agents {
+        let (weights, scale) = tensors.split_at(self.weights.len());
+        let normalizer = self.normalizer.as_ref().and(match scale {
+            [count, mean, variance] => {
+                Some(Normalizer { count: count.clone(), mean: mean.clone(), variance: variance.clone() })
+            }
+            _ => None,
+        });
+        Agents { network: self.network.clone(), weights: weights.to_vec(), normalizer }
+    }
+
+    /// One of them alone.
+    pub fn one(&self, agent: usize) -> Agents {
+        self.with(self.tensors().into_iter().map(|tensor| tensor.narrow(0, agent, 1)).collect())
+    }
+
+    /// The others' tensors where the truth values `[agents]` are set, else these.
+    pub fn replaced(&self, by: &Agents, which: &Tensor) -> Agents {
+        let pairs = self.tensors().into_iter().zip(by.tensors());
+        let pick = |(old, new): (&Tensor, &Tensor)| {
+            (1..old.rank()).fold(which.clone(), |mask, _| mask.unsqueeze(-1)).select(new, old)
+        };
+        self.with(pairs.map(pick).collect())
+    }
+
+    /// Their values without history.
+    pub fn detach(&self) -> Result<Agents> {
+        Tensor::compute_all(&self.tensors())?;
+        Ok(self.with(self.tensors().into_iter().map(Tensor::detach).collect::<Result<_>>()?))
+    }
+}
+
+/// Returns of one episode in each of `worlds` worlds per agent, `[agents, worlds]`, and their lengths in steps.
+///
+/// Everything is one loop on the device. After the end of its episode a world goes on, and nobody counts it.
+pub fn returns(
+    environment: &dyn Environment,
+    actor: &dyn Actor,
+    worlds: usize,
+    device: &Device,
+) -> [Tensor; 2] {
+    let (agents, state) = (actor.agents(), environment.begin(actor.agents() * worlds, device));
+    let count = state.len();
+    let alive = Tensor::ones([agents * worlds], device);
+    let zero = alive.full_like(0.0);
+    let carries: Vec<&Tensor> = state.iter().chain([&alive, &zero, &zero]).collect();
+    let (last, _) = repeat(environment.longest(), &carries, |carry, _| {
+        let (state, [alive, total, length]) = (&carry[..count], [0, 1, 2].map(|n| &carry[count + n]));
+        let next = environment.step(state, &actor.act(&environment.observe(state)));
+        // What a world does after its end counts nothing, whatever it is.
+        let earned = alive.greater(0.0).select(&next.reward, &alive.full_like(0.0));
+        let (total, length) = (total + earned, length + alive);
+        let alive = next.ended.select(&alive.full_like(0.0), alive);
+        ([next.state, vec![alive, total, length]].concat(), vec![])
+    });
+    [1, 2].map(|n| last[count + n].reshape([agents, worlds]))
+}
+
+/// Everything that one world of an actor goes through in an episode, for a film or a test.
+pub struct Trace {
+    /// The state before every step: the numbers of all its tensors, one after another.
+    pub states: Vec<Vec<f32>>,
+    /// What was done in every step.
+    pub actions: Vec<Vec<f32>>,
+    /// The reward of every step.
+    pub rewards: Vec<f32>,
+}
+
+/// One episode of an actor (the first, if there are several) from a drawn start, step by step.
+pub fn trace(environment: &dyn Environment, actor: &dyn Actor, device: &Device) -> Result<Trace> {
+    let state = environment.begin(actor.agents(), device);
+    let longest = environment.longest();
+    let (_, seen) = repeat(longest, &state.iter().collect::<Vec<_>>(), |state, _| {
+        let action = actor.act(&environment.observe(state));
+        let next = environment.step(state, &action);
+        let first = |t: &Tensor| t.narrow(0, 0, 1).cast(DType::F32);
+        let mut slices: Vec<Tensor> = state.iter().map(first).collect();
+        slices.extend([first(&action), first(&next.reward), first(&next.ended)]);
+        (next.state, slices)
+    });
+    let mut seen = seen.iter().map(|t| t.to_vec::<f32>()).collect::<Result<Vec<_>>>()?;
+    let [ended, rewards, actions] = [(); 3].map(|()| seen.pop().unwrap_or_default());
+    let steps = ended.iter().position(|&ended| ended != 0.0).map_or(longest, |at| at + 1);
+    let of = |numbers: &[f32], step: usize| {
+        let width = numbers.len() / longest;
+        numbers[step * width..][..width].to_vec()
+    };
+    let state = |step: usize| seen.iter().flat_map(|numbers| of(numbers, step)).collect();
+    Ok(Trace {
+        states: (0..steps).map(state).collect(),
+        actions: (0..steps).map(|step| of(&actions, step)).collect(),
+        rewards: rewards[..steps].to_vec(),
+    })
+}

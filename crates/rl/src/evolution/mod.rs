@@ -1,0 +1,50 @@
+//! Evolution: policies that vary, are tried in whole episodes, and move towards what did well.
+//!
+//! A generation is one program: every policy of every seed acts in its own worlds side by side. [`Es`] also moves the
+//! mean on the device; [`Cma`] reads the returns and adapts its covariance in f64 on the host.
+//!
+//! Invariant: a generation depends on the tensors that `tensors` names, the device's random numbers and the number of generations
+//! before it.
+
+mod cma;
+mod es;
+mod settings;
+
+pub use cma::Cma;
+pub use es::Es;
+pub use settings::EvolutionSettings;
+
+use farad::{Device, Tensor};
+
+use crate::actor_critic::ActorCritic;
+use crate::environment::Environment;
+use crate::episodes::{Agents, returns};
+
+/// The columns of what a generation gives.
+pub const GENERATION: [&str; 4] = ["loss", "return", "best", "spread"];
+
+/// The network of an evolved policy.
+fn network(environment: &dyn Environment, settings: &EvolutionSettings) -> ActorCritic {
+    let hidden: Vec<usize> = settings.policy.iter().map(|&size| size as usize).collect();
+    ActorCritic::actor(environment.observations(), &hidden, environment.actions())
+}
+
+/// Mean returns of policies `[policies, numbers]`, each tried in its own worlds.
+fn fitness(
+    environment: &dyn Environment,
+    network: &ActorCritic,
+    rows: &Tensor,
+    trials: usize,
+    device: &Device,
+) -> Tensor {
+    let agents = Agents { network: network.clone(), weights: network.unpack(rows), normalizer: None };
+    let [totals, _] = returns(environment, &agents, trials, device);
+    totals.mean_axes([1])
+}
+
+/// What a generation was like, `[seeds, 4]` ([`GENERATION`]), of returns `[seeds, policies]` and deviations `[seeds]`.
+fn course(returns: &Tensor, spread: &Tensor) -> Tensor {
+    let mean = returns.mean_axes([1]);
+    let all = Tensor::stack(&[&-&mean, &mean, &returns.max_axes([1]), spread], 1);
+    mean.is_finite().unsqueeze(1).select(&all, &all.full_like(f64::NAN))
+}

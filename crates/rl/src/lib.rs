@@ -1,0 +1,31 @@
+//! Reinforcement learning on any device: agents that learn by acting in worlds.
+//!
+//! An [`Environment`] is many worlds side by side, as tensors; implement it for a world of your own. [`Ppo`] trains agents in it,
+//! everything on the device, many seeds at once; [`Es`] and [`Cma`] evolve populations of policies.
+//! [`controller`] makes a policy that is a circuit.
+//!
+//! Invariant: nothing here prints, and results depend on settings, seeds and the device only. Start at [`Environment`].
+
+mod actor_critic;
+pub mod controller;
+mod environment;
+mod environments;
+mod episodes;
+mod error;
+mod evolution;
+mod film;
+mod normalizer;
+mod ppo;
+mod raster;
+pub mod train;
+
+pub use actor_critic::ActorCritic;
+pub use environment::{Actions, Environment, Transition};
+pub use environments::{CartPole, Locomotion, LocomotionTask, Pendulum};
+pub use episodes::{Actor, Agents, Trace, returns, trace};
+pub use error::RlError;
+pub use evolution::{Cma, Es, EvolutionSettings, GENERATION};
+pub use film::{Film, film};
+pub use normalizer::Normalizer;
+pub use ppo::{COURSE, Ppo, PpoSettings};
+pub use raster::Raster;

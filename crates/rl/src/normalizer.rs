@@ -1,0 +1,58 @@
+//! Running means and variances of what agents see, on the device.
+
+use farad::{Device, Tensor};
+
+/// Observations are kept within so many deviations.
+const FAR: f64 = 10.0;
+/// Added to variances before their root is taken.
+const SMALL: f64 = 1e-8;
+
+/// Means and variances of each agent's observations, `[agents, 1, observations]`, and how many were seen.
+///
+/// They change between roll-outs only, so that what a policy saw and what it learns from are the same numbers.
+#[derive(Clone)]
+pub struct Normalizer {
+    /// How many were seen, `[agents, 1, 1]`.
+    pub count: Tensor,
+    /// Their means.
+    pub mean: Tensor,
+    /// Their variances.
+    pub variance: Tensor,
+}
+
+impl Normalizer {
+    /// Nothing was seen yet: observations stay as they are.
+    pub fn new(agents: usize, observations: usize, device: &Device) -> Normalizer {
+        let shape = [agents, 1, observations];
+        Normalizer {
+            count: Tensor::full(1e-4, [agents, 1, 1], device),
+            mean: Tensor::zeros(shape, device),
+            variance: Tensor::ones(shape, device),
+        }
+    }
+
+    /// Observations `[agents, worlds, observations]` with mean 0 and deviation 1, kept within ten deviations.
+    pub fn apply(&self, seen: &Tensor) -> Tensor {
+        ((seen - &self.mean) / (&self.variance + SMALL).sqrt()).clamp(-FAR, FAR)
+    }
+
+    /// With observations `[agents, samples, observations]` of one more roll-out, by the rule of Chan and others for two sets.
+    pub fn with(&self, seen: &Tensor) -> Normalizer {
+        let samples = seen.shape()[1] as f64;
+        let mean = seen.mean_axes(farad::kept([1]));
+        let variance = (seen - &mean).square().mean_axes(farad::kept([1]));
+        let count = &self.count + samples;
+        let (off, share) = (&mean - &self.mean, samples / &count);
+        let spread = off.square() * &share * (&self.count / &count);
+        Normalizer {
+            mean: &self.mean + off * &share,
+            variance: &self.variance * (&self.count / &count) + variance * &share + spread,
+            count,
+        }
+    }
+
+    /// Its tensors.
+    pub fn tensors(&self) -> [&Tensor; 3] {
+        [&self.count, &self.mean, &self.variance]
+    }
+}

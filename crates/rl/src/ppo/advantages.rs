@@ -1,0 +1,13 @@
+//! Generalized advantage estimation, from the last step to the first.
+
+use farad::{Tensor, scan_along};
+
+/// Advantages `[time, worlds]` out of differences, of which each counts as much of the next as `keep` says.
+pub(super) fn advantages(differences: &Tensor, keep: &Tensor) -> Tensor {
+    let nothing = Tensor::zeros(&differences.shape()[1..], differences.device());
+    let (_, all) = scan_along(&[&nothing], &[differences, keep], true, |carry, slice| {
+        let advantage = &slice[0] + &slice[1] * &carry[0];
+        (vec![advantage.clone()], vec![advantage])
+    });
+    all[0].clone()
+}

@@ -1,0 +1,340 @@
+//! Proximal policy optimization (Schulman and others, 2017), whole on the device.
+//!
+//! An update is one program: the roll-out is a loop, advantages are a loop, and all minibatches of all epochs are a third
+//! one. Many seeds train side by side: the first axis of every tensor is the seed, and each has its own worlds, order of samples,
+//! gradient norm and learning rate. Nothing is read back.
+//!
+//! Invariant: what an update does depends on the tensors that [`Ppo::tensors`] names, the device's random numbers and the number
+//! of updates before it. Start at [`Ppo::update`].
+
+mod advantages;
+mod rollout;
+mod settings;
+mod update;
+
+use std::sync::Arc;
+
+use farad::{Device, Result, Tensor};
+
+use crate::actor_critic::ActorCritic;
+use crate::environment::Environment;
+use crate::episodes::Agents;
+use crate::error::{RlError, stored};
+use crate::normalizer::Normalizer;
+use rollout::Collected;
+pub use settings::PpoSettings;
+use update::{Course, Learned, Samples};
+
+/// The columns of what [`Ppo::update`] gives.
+pub const COURSE: [&str; 4] = ["loss", "return", "entropy", "divergence"];
+
+/// Rewards are kept within so many deviations of returns.
+const FAR: f64 = 10.0;
+
+/// Agents in training by PPO, one per seed.
+///
+/// ```
+/// use farad::prelude::*;
+/// use farad_rl::{CartPole, Ppo, PpoSettings};
+/// let device = Device::cpu();
+/// farad::seed(1);
+/// device.seed(1);
+/// let settings = PpoSettings { worlds: 4, horizon: 8, minibatches: 2, ..PpoSettings::default() };
+/// let mut ppo = Ppo::new(std::sync::Arc::new(CartPole), settings, 2, 100, &device)?;
+/// let course = ppo.update()?; // loss, return, entropy and divergence of two seeds
+/// assert_eq!(course.shape()[..], [2, 4]);
+/// # Ok::<(), farad::Error>(())
+/// ```
+pub struct Ppo {
+    environment: Arc<dyn Environment>,
+    network: ActorCritic,
+    settings: PpoSettings,
+    seeds: usize,
+    device: Device,
+    learned: Learned,
+    /// The state of all worlds, and what is counted beside it.
+    worlds: Vec<Tensor>,
+    normalizer: Normalizer,
+    /// Of discounted returns.
+    scale: Normalizer,
+    /// The mean return of episodes that ended lately, `[seeds]`.
+    recent: Tensor,
+    /// Every seed's learning rate at the start, `[seeds]`.
+    rates: Tensor,
+    updates: u64,
+    updates_in_all: u64,
+}
+
+impl Ppo {
+    /// Agents before their first update, of so many in all. Weights are drawn from the CPU's random numbers ([`farad::seed`]),
+    /// everything else from the device's.
+    pub fn new(
+        environment: Arc<dyn Environment>,
+        settings: PpoSettings,
+        seeds: usize,
+        updates: u64,
+        device: &Device,
+    ) -> Result<Ppo> {
+        let samples = settings.worlds * settings.horizon;
+        if !samples.is_multiple_of(settings.minibatches) {
+            let parts = settings.minibatches;
+            return Err(RlError::Minibatches { samples, parts }.into());
+        }
+        let hidden: Vec<usize> = settings.hidden.iter().map(|&size| size as usize).collect();
+        let network = ActorCritic::new(environment.observations(), &hidden, environment.actions());
+        let weights = ActorCritic::packed(&network.init(seeds, device)?);
+        let learned = Learned { first: weights.full_like(0.0), second: weights.full_like(0.0), weights };
+        let worlds = rollout::begin(&*environment, seeds * settings.worlds, device);
+        let normalizer = Normalizer::new(seeds, environment.observations(), device);
+        let scale = Normalizer::new(seeds, 1, device);
+        let rates = Tensor::full(settings.learning_rate, [seeds], device);
+        let (recent, device, updates_in_all) = (Tensor::zeros([seeds], device), device.clone(), updates);
+        let mut ppo = Ppo {
+            environment,
+            network,
+            settings,
+            seeds,
+            device,
+            learned,
+            worlds,
+            normalizer,
+            scale,
+            recent,
+            rates,
+            updates: 0,
+            updates_in_all,
+        };
+        ppo.settle()?;
+        Ok(ppo)
+    }
+
+    /// Another learning rate for every seed.
+    pub fn learning_rates(mut self, rates: &[f64]) -> Ppo {
+        assert_eq!(
+            rates.len(),
+            self.seeds,
+            "ppo: one learning rate per seed ({} vs {})",
+            rates.len(),
+            self.seeds
+        );
+        self.rates = Tensor::from_f64(rates, [self.seeds], &self.device);
+        self
+    }
+
+    /// The form of the networks.
+    pub fn network(&self) -> &ActorCritic {
+        &self.network
+    }
+
+    /// Where the agents act.
+    pub fn environment(&self) -> &Arc<dyn Environment> {
+        &self.environment
+    }
+
+    /// What they are trained with.
+    pub fn settings(&self) -> &PpoSettings {
+        &self.settings
+    }
+
+    /// Agents that train side by side.
+    pub fn seeds(&self) -> usize {
+        self.seeds
+    }
+
+    /// Where everything runs.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Updates made so far.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Steps of all worlds in an update.
+    pub fn steps_per_update(&self) -> usize {
+        self.seeds * self.settings.worlds * self.settings.horizon
+    }
+
+    /// The agents as they are now.
+    pub fn agents(&self) -> Agents {
+        let normalizer = self.settings.normalize.then(|| self.normalizer.clone());
+        Agents { network: self.network.clone(), weights: self.weights(), normalizer }
+    }
+
+    /// The weights, layer by layer.
+    fn weights(&self) -> Vec<Tensor> {
+        self.network.unpack(&self.learned.weights)
+    }
+
+    /// Goes on with these agents' weights and scales.
+    pub fn take(&mut self, agents: &Agents) -> Result<()> {
+        self.learned.weights = ActorCritic::packed(&agents.weights);
+        if let Some(normalizer) = &agents.normalizer {
+            self.normalizer = normalizer.clone();
+        }
+        self.settle()
+    }
+
+    /// One update: a roll-out, then all minibatches, in one submission. Gives `[seeds, 4]`, which nobody waits for: the loss, the mean
+    /// return of episodes that ended lately, the entropy, and the divergence from the old policy ([`COURSE`]). Where a loss is
+    /// not finite, nothing of its seed is.
+    pub fn update(&mut self) -> Result<Tensor> {
+        let settings = &self.settings;
+        let rollout = rollout::collect(
+            &*self.environment,
+            &self.network,
+            &self.weights(),
+            &self.normalizer,
+            &self.worlds,
+            settings,
+        );
+        let samples = self.samples(&rollout);
+        let left = 1.0 - self.updates as f64 / self.updates_in_all.max(1) as f64;
+        let share = if settings.anneal { left.max(0.0) } else { 1.0 };
+        let rates = &self.rates * Tensor::number(share, &self.device);
+        let steps = self.updates * (settings.epochs * settings.minibatches) as u64;
+        let (learned, course) =
+            update::learn(&self.network, &self.learned, &samples, &rates, steps, settings)?;
+        self.recent = self.recent_after(&rollout);
+        if settings.normalize {
+            self.normalizer = self.normalizer.with(&self.by_seed(&rollout.seen));
+        }
+        if settings.normalize_rewards {
+            self.scale = self.scale.with(&self.by_seed(&rollout.discounted.unsqueeze(2)));
+        }
+        (self.learned, self.worlds) = (learned, rollout.worlds);
+        self.updates += 1;
+        let course = self.course(&course);
+        self.settle_with(&course)?;
+        Ok(course)
+    }
+
+    /// `[time, seeds · worlds, numbers]` as `[seeds, time · worlds, numbers]`.
+    fn by_seed(&self, t: &Tensor) -> Tensor {
+        let (time, width) = (t.shape()[0], t.shape()[2]);
+        let worlds = self.settings.worlds;
+        let parts = t.reshape([time, self.seeds, worlds, width]).permute(&[1, 0, 2, 3]);
+        parts.reshape([self.seeds, time * worlds, width])
+    }
+
+    /// `[seeds, time · worlds]` as `[time, seeds · worlds]`.
+    fn by_time(&self, t: &Tensor) -> Tensor {
+        let worlds = self.settings.worlds;
+        let time = t.shape()[1] / worlds;
+        let parts = t.reshape([self.seeds, time, worlds]).permute(&[1, 0, 2]);
+        parts.reshape([time, self.seeds * worlds])
+    }
+
+    /// What is seen as the networks see it.
+    fn scaled(&self, seen: &Tensor) -> Tensor {
+        if self.settings.normalize { self.normalizer.apply(seen) } else { seen.clone() }
+    }
+
+    /// What observations `[time, worlds, observations]` are worth, `[time, worlds]`.
+    fn values(&self, seen: &Tensor) -> Tensor {
+        let seen = self.scaled(&self.by_seed(seen));
+        self.by_time(&self.network.value(&self.weights(), &seen))
+    }
+
+    /// Advantages and returns of what was collected, and everything else that updates need.
+    fn samples(&self, rollout: &Collected) -> Samples {
+        let PpoSettings { horizon, discount, trace, .. } = self.settings;
+        let values = self.values(&Tensor::concat(&[&rollout.seen, &rollout.last], 0));
+        let old = values.narrow(0, 0, horizon);
+        let (next, ends) = match &rollout.next {
+            Some(next) => (self.values(next), &rollout.ended),
+            None => (values.narrow(0, 1, horizon), &rollout.over),
+        };
+        let rewards = match self.settings.normalize_rewards {
+            true => self.scaled_rewards(&rollout.rewards),
+            false => rollout.rewards.clone(),
+        };
+        let differences = rewards + next * (1.0 - ends) * discount - &old;
+        let keep = (1.0 - &rollout.over) * (discount * trace);
+        let advantages = advantages::advantages(&differences, &keep);
+        let column = |t: &Tensor| self.by_seed(&t.unsqueeze(2)).squeeze(2);
+        Samples {
+            seen: self.scaled(&self.by_seed(&rollout.seen)),
+            actions: self.by_seed(&rollout.actions),
+            likelihoods: column(&rollout.likelihoods),
+            values: column(&old),
+            returns: column(&(&advantages + &old)),
+            advantages: column(&advantages),
+        }
+    }
+
+    fn scaled_rewards(&self, rewards: &Tensor) -> Tensor {
+        let deviation = (&self.scale.variance + 1e-8).sqrt().reshape([1, self.seeds, 1]);
+        let (time, worlds) = (rewards.shape()[0], self.settings.worlds);
+        let scaled = rewards.reshape([time, self.seeds, worlds]) / deviation;
+        scaled.clamp(-FAR, FAR).reshape([time, self.seeds * worlds])
+    }
+
+    /// The mean return of the episodes that ended in a roll-out; what it was before, if none did.
+    fn recent_after(&self, rollout: &Collected) -> Tensor {
+        let sum = |t: &Tensor| self.by_seed(&t.unsqueeze(2)).sum_axes([1, 2]);
+        let (total, count) = (sum(&rollout.finished), sum(&rollout.over));
+        count.greater(0.0).select(&(total / count.maximum(1.0)), &self.recent)
+    }
+
+    fn course(&self, course: &Course) -> Tensor {
+        let all = Tensor::stack(&[&course.loss, &self.recent, &course.entropy, &course.divergence], 1);
+        let fine = course.loss.is_finite().unsqueeze(1);
+        fine.select(&all, &all.full_like(f64::NAN))
+    }
+
+    fn state(&self) -> Vec<&Tensor> {
+        let Learned { weights, first, second } = &self.learned;
+        let learned = [weights, first, second].into_iter();
+        let scales = self.normalizer.tensors().into_iter().chain(self.scale.tensors());
+        learned.chain(&self.worlds).chain(scales).chain([&self.recent]).collect()
+    }
+
+    fn state_mut(&mut self) -> Vec<&mut Tensor> {
+        let Learned { weights, first, second } = &mut self.learned;
+        let learned = [weights, first, second].into_iter();
+        let Normalizer { count, mean, variance } = &mut self.normalizer;
+        let scales = [count, mean, variance].into_iter();
+        let Normalizer { count, mean, variance } = &mut self.scale;
+        let scales = scales.chain([count, mean, variance]);
+        learned.chain(&mut self.worlds).chain(scales).chain([&mut self.recent]).collect()
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        let nothing = self.recent.clone();
+        self.settle_with(&nothing)
+    }
+
+    /// Runs everything that is recorded, as one program, and keeps values only.
+    fn settle_with(&mut self, course: &Tensor) -> Result<()> {
+        Tensor::compute_all(&self.state().into_iter().chain([course]).collect::<Vec<_>>())?;
+        for tensor in self.state_mut() {
+            *tensor = tensor.detach()?;
+        }
+        Ok(())
+    }
+
+    /// Everything that training goes on with, by name.
+    pub fn tensors(&self) -> Vec<(String, Tensor)> {
+        self.names().into_iter().zip(self.state().into_iter().cloned()).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut all: Vec<String> = ["weights", "first", "second"].map(String::from).to_vec();
+        all.extend((0..self.worlds.len()).map(|n| format!("worlds.{n}")));
+        for part in ["seen", "returns"] {
+            all.extend(["count", "mean", "variance"].map(|name| format!("{part}.{name}")));
+        }
+        all.push("recent".into());
+        all
+    }
+
+    /// Goes on from what [`Ppo::tensors`] gave after so many updates. The device's random numbers are the caller's to restore.
+    pub fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()> {
+        let new = stored(&self.names(), &self.state(), tensors)?;
+        self.state_mut().into_iter().zip(new).for_each(|(old, new)| *old = new);
+        self.updates = updates;
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! A roll-out: all worlds of all seeds act for some steps, as one loop on the device.
+
+use farad::{DType, Tensor, repeat};
+
+use super::settings::PpoSettings;
+use crate::actor_critic::ActorCritic;
+use crate::environment::Environment;
+use crate::normalizer::Normalizer;
+
+/// What worlds carry from step to step beside their state, as one tensor: steps of the episode, its return, and the
+/// discounted one.
+const BESIDE: usize = 3;
+
+/// What was collected; the first two axes are time and world, and a seed's worlds lie side by side.
+pub(super) struct Collected {
+    /// The state of all worlds afterwards, and what goes beside it.
+    pub worlds: Vec<Tensor>,
+    /// `[time, worlds, observations]`, as the environment gives them.
+    pub seen: Tensor,
+    /// What is seen after the last step, `[1, worlds, observations]`.
+    pub last: Tensor,
+    /// What came of the step, before a new start; if that is asked for.
+    pub next: Option<Tensor>,
+    /// `[time, worlds, width]`.
+    pub actions: Tensor,
+    /// `[time, worlds]`, and so are all below.
+    pub likelihoods: Tensor,
+    pub rewards: Tensor,
+    /// Ended by itself: 1 or 0.
+    pub ended: Tensor,
+    /// Ended, or cut by the limit of time: 1 or 0.
+    pub over: Tensor,
+    /// The return of an episode in its last step, else 0.
+    pub finished: Tensor,
+    /// Discounted returns so far.
+    pub discounted: Tensor,
+}
+
+/// Worlds at their beginning.
+pub(super) fn begin(environment: &dyn Environment, count: usize, device: &farad::Device) -> Vec<Tensor> {
+    let mut worlds = environment.begin(count, device);
+    worlds.push(Tensor::zeros([count, BESIDE], device));
+    worlds
+}
+
+/// Acts for `horizon` steps. Worlds that are over start again.
+pub(super) fn collect(
+    environment: &dyn Environment,
+    network: &ActorCritic,
+    weights: &[Tensor],
+    normalizer: &Normalizer,
+    worlds: &[Tensor],
+    settings: &PpoSettings,
+) -> Collected {
+    let (seeds, device) = (weights[0].shape()[0], weights[0].device().clone());
+    let count = worlds.len() - 1;
+    let all = worlds[count].shape()[0];
+    let (last, mut slices) = repeat(settings.horizon, &worlds.iter().collect::<Vec<_>>(), |carry, _| {
+        let (state, beside) = carry.split_at(count);
+        let beside = [0, 1, 2].map(|n| beside[0].narrow(1, n, 1).squeeze(1));
+        let seen = environment.observe(state);
+        let by_seed = seen.reshape([seeds, all / seeds, seen.shape()[1]]);
+        let by_seed = if settings.normalize { normalizer.apply(&by_seed) } else { by_seed };
+        let said = network.act(weights, &by_seed);
+        let action = network.draw(weights, &said);
+        let (likelihood, _) = network.likelihood(weights, &said, &action);
+        let step = environment.step(state, &network.to_environment(&action));
+        let time = &beside[0] + 1.0;
+        let over = step.ended.or(time.greater_equal(environment.longest() as f64));
+        let total = &beside[1] + &step.reward;
+        let discounted = &beside[2] * settings.discount + &step.reward;
+        let zero = total.full_like(0.0);
+        let fresh = environment.begin(all, &device);
+        let starts = |(new, old): (&Tensor, &Tensor)| along(&over, old.rank()).select(new, old);
+        let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(starts).collect();
+        let counted = Tensor::stack(&[&time, &total, &discounted], 1);
+        next.push(over.unsqueeze(1).select(&counted.full_like(0.0), &counted));
+        let flat = |t: &Tensor| t.reshape([all, t.numel() / all]);
+        let mut slices = vec![seen, flat(&action), likelihood.reshape([all]), step.reward];
+        slices.extend([
+            step.ended.cast(DType::F32),
+            over.cast(DType::F32),
+            over.select(&total, &zero),
+            discounted,
+        ]);
+        if settings.bootstrap {
+            slices.push(environment.observe(&step.state));
+        }
+        (next, slices)
+    });
+    let next = (slices.len() > 8).then(|| slices.pop()).flatten();
+    let mut slices = slices.into_iter();
+    let mut take = || slices.next().expect("as many as the body gave");
+    Collected {
+        last: environment.observe(&last[..count]).unsqueeze(0),
+        worlds: last,
+        seen: take(),
+        actions: take(),
+        likelihoods: take(),
+        rewards: take(),
+        ended: take(),
+        over: take(),
+        finished: take(),
+        discounted: take(),
+        next,
+    }
+}
+
+/// Truth values `[worlds]` that broadcast to a tensor of so many axes.
+fn along(mask: &Tensor, rank: usize) -> Tensor {
+    (1..rank).fold(mask.clone(), |mask, _| mask.unsqueeze(-1))
+}

@@ -1,0 +1,189 @@
+//! The kind of training: names, settings, runs.
+
+use std::sync::Arc;
+
+use farad::run::{Checkpoint, Run, Table, Value, json};
+use farad::train::settings::{Setting, Settings as _, no_choice};
+use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::{Device, Error, Result};
+
+use super::algorithm::NamedAlgorithm;
+use super::report;
+use super::settings::Settings;
+use super::table::{NamedWorld, WORLDS};
+use super::trainee::AgentsInTraining;
+use crate::environment::Environment;
+use crate::episodes::Agents;
+use crate::error::stored;
+
+/// What a run folder of agents is, in `config.toml` and checkpoints.
+pub const KIND: &str = "rl";
+
+/// The subject whose world is a file.
+const WORLD_OF_FILE: &str = "world";
+/// What a run calls its copy of that file.
+const BODIES: &str = "world.json";
+
+/// Agents in worlds.
+pub struct Worlds;
+
+impl Kind for Worlds {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn title(&self) -> &'static str {
+        "worlds"
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        WORLDS.iter().map(|world| Subject::new(world.name, world.about)).collect()
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Settings::rows()
+    }
+
+    fn defaults(&self, subject: &str) -> Result<Vec<(&'static str, Table)>> {
+        let world = world_named(subject)?;
+        Ok(vec![("default", Settings::new(world, "ppo").table())])
+    }
+
+    fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let world = world_named(asked.subject)?;
+        let algorithm = asked.text("algorithm").filter(|name| NamedAlgorithm::of(name).is_some());
+        let mut settings = Settings::new(world, algorithm.as_deref().unwrap_or("ppo"));
+        asked.fill(&mut settings)?;
+        settings.world = world.name.into();
+        if settings.world == WORLD_OF_FILE && settings.data.is_empty() {
+            return Err(TrainError::NeedsData { subject: WORLD_OF_FILE.into() }.into());
+        }
+        // Whoever opens the run later may stand elsewhere.
+        if !settings.data.is_empty()
+            && let Ok(path) = std::path::absolute(&settings.data)
+        {
+            settings.data = path.display().to_string();
+        }
+        let device = asked.device_or_best()?;
+        let environment = environment_of(&settings, &device)?;
+        Ok(Box::new(Ready::new(settings, environment, device)?))
+    }
+
+    fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
+        let mut settings = Settings::of(run)?;
+        asked.fill(&mut settings)?;
+        let device = asked.device_of(run)?;
+        let environment = environment_of(&at_home(settings.clone(), run), &device)?;
+        Ok(Box::new(Ready::new(settings, environment, device)?))
+    }
+
+    fn judge(&self, run: &Run, _: &Asked, device: &Device) -> Result<Outcome> {
+        let (settings, agents, steps) = learned(run, device)?;
+        let environment = environment_of(&settings, device)?;
+        let judged = report::judge(&settings, &*environment, &agents, steps, device)?;
+        Ok(report::outcome(&settings, &judged))
+    }
+
+    fn use_instead(&self, run: &Run) -> String {
+        format!("`farad watch {}` shows what it does", farad::run::shell_word(run.path()))
+    }
+
+    fn inspect(&self, run: &Run) -> Result<Value> {
+        let settings = Settings::of(run)?;
+        let checkpoint = run.checkpoint()?;
+        let tensors: Vec<Value> = checkpoint
+            .iter()
+            .flat_map(|checkpoint| checkpoint.tensors("best", &Device::cpu()))
+            .flatten()
+            .map(|(name, tensor)| json!({ "name": name, "shape": tensor.shape().to_string() }))
+            .collect();
+        Ok(json!({
+            "run": run.path().display().to_string(),
+            "kind": run.kind(),
+            "world": settings.world,
+            "algorithm": settings.algorithm,
+            "device": settings.device,
+            "updates": checkpoint.as_ref().map_or(0, Checkpoint::step),
+            "seeds": settings.seeds,
+            "settings": serde_json::to_value(settings.table()).unwrap_or_default(),
+            "tensors": tensors,
+        }))
+    }
+
+    fn instead(&self) -> &'static str {
+        "--algorithm, --updates, --seeds and --set"
+    }
+
+    fn learns(&self, config: &Table) -> String {
+        config.get("world").and_then(|world| world.as_str()).unwrap_or_default().into()
+    }
+
+    fn measures(&self, _: &Table) -> Vec<Measure> {
+        vec![
+            Measure { column: "validation_return", name: "mean return", unit: Unit::Number },
+            Measure { column: "return", name: "return in training", unit: Unit::Number },
+        ]
+    }
+}
+
+fn world_named(name: &str) -> Result<&'static NamedWorld> {
+    let names: Vec<&str> = WORLDS.iter().map(|world| world.name).collect();
+    NamedWorld::of(name).ok_or_else(|| no_choice("world", name, &names))
+}
+
+/// The world of a training, on a device.
+pub fn environment_of(settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
+    (world_named(&settings.world)?.make)(settings, device)
+}
+
+/// The same with the run's own copy of the world, if it has one.
+fn at_home(mut settings: Settings, run: &Run) -> Settings {
+    let copy = run.path().join(BODIES);
+    if copy.is_file() {
+        settings.data = copy.display().to_string();
+    }
+    settings
+}
+
+/// What a run was trained with, the best agent of every seed, and the updates that were made.
+pub fn learned(run: &Run, device: &Device) -> Result<(Settings, Agents, u64)> {
+    let settings = at_home(Settings::of(run)?, run);
+    let checkpoint =
+        run.checkpoint()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
+    let algorithm = NamedAlgorithm::of(&settings.algorithm).expect("checked by its row");
+    let agents = (algorithm.make)(environment_of(&settings, device)?, &settings, device)?.agents();
+    let found = stored(&agents.names(), &agents.tensors(), &checkpoint.tensors("best", device)?)?;
+    Ok((settings, agents.with(found), checkpoint.step()))
+}
+
+/// Everything that a training is made of.
+struct Ready {
+    settings: Settings,
+    agents: AgentsInTraining,
+}
+
+impl Ready {
+    fn new(mut settings: Settings, environment: Arc<dyn Environment>, device: Device) -> Result<Ready> {
+        settings.device = device.name().to_string();
+        let agents = AgentsInTraining::new(settings.clone(), environment, &device)?;
+        Ok(Ready { settings, agents })
+    }
+}
+
+impl Prepared for Ready {
+    fn config(&self) -> Table {
+        self.settings.table()
+    }
+
+    fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    fn begin(self: Box<Self>, run: &Run) -> Result<Box<dyn Trainee>> {
+        if !self.settings.data.is_empty() && !run.path().join(BODIES).exists() {
+            let fail = |source| Error::File { op: "world", path: self.settings.data.clone().into(), source };
+            run.write_file(BODIES, &std::fs::read(&self.settings.data).map_err(fail)?)?;
+        }
+        Ok(Box::new(self.agents))
+    }
+}

@@ -1,0 +1,66 @@
+//! What may be said about a training of agents, one row each.
+
+use farad::Result;
+use farad::run::Run;
+use farad::train::LoopSettings;
+use farad::train::settings::{Settings as _, Takes};
+
+use super::algorithm::ALGORITHMS;
+use super::table::NamedWorld;
+use crate::environments::LocomotionTask;
+use crate::evolution::EvolutionSettings;
+use crate::ppo::PpoSettings;
+
+farad::train::settings! {
+    /// What agents are trained with.
+    pub struct Settings {
+        world: String = "cartpole".into(), Takes::Text, "The world that agents act in.";
+        data: String = String::new(), Takes::Text, "The file that describes the bodies of `world`.";
+        algorithm: String = "ppo".into(), Takes::one_of(ALGORITHMS.iter().map(|row| row.name)), "What trains the agents.";
+        device: String = String::new(), Takes::Text, "The device that the run was started on.";
+        seed: u64 = 1, Takes::from(0), "The seed of everything random.";
+        seeds: usize = 1, Takes::Whole(1, 1024), "Agents that train side by side, each for itself.";
+        updates: u64 = 100, Takes::from(1), "Updates, or generations, in all.";
+        validation: usize = 100, Takes::Whole(1, 1 << 16), "Episodes of a validation, of every agent.";
+        episodes: usize = 100, Takes::Whole(1, 1 << 20), "Episodes that an agent is judged on.";
+        goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent returns so much; none: never.";
+        ..ppo: PpoSettings, "What PPO is made of.";
+        ..task: LocomotionTask, "What is rewarded in worlds of bodies.";
+        ..evolution: EvolutionSettings, "What evolution is made of.";
+        ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
+    }
+}
+
+impl Settings {
+    /// What a world starts with, by an algorithm.
+    pub fn new(world: &NamedWorld, algorithm: &str) -> Settings {
+        let course = LoopSettings {
+            log_every: 1,
+            evaluate_every: 10,
+            checkpoint_every: 50,
+            ..LoopSettings::default()
+        };
+        let (world_name, algorithm) = (world.name.into(), algorithm.into());
+        let mut settings = Settings { world: world_name, algorithm, course, ..Settings::default() };
+        (world.usual)(&mut settings);
+        settings
+    }
+
+    /// Of a run.
+    pub fn of(run: &Run) -> Result<Settings> {
+        let mut settings = Settings::default();
+        settings.take_config(run.config())?;
+        Ok(settings)
+    }
+
+    /// What is trained by what, e.g. `cartpole by ppo`.
+    pub fn title(&self) -> String {
+        format!("{} by {}", self.world, self.algorithm)
+    }
+
+    /// The numbers of all seeds.
+    pub fn all_seeds(&self) -> impl Iterator<Item = u64> + Clone + use<> {
+        let first = self.seed;
+        (0..self.seeds as u64).map(move |n| first + n)
+    }
+}

@@ -1,0 +1,167 @@
+//! The worlds by name, one row each: what there is to learn in, and the settings that suit it.
+
+use std::sync::Arc;
+
+use farad::{Device, Error, Result};
+use farad_world::Description;
+
+use super::settings::Settings;
+use crate::environment::Environment;
+use crate::environments::{CartPole, Locomotion, Pendulum};
+
+/// A world with a name.
+pub struct NamedWorld {
+    /// What the command calls it.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Makes it.
+    pub make: fn(&Settings, &Device) -> Result<Arc<dyn Environment>>,
+    /// Settings of an algorithm that differ from the usual ones.
+    pub usual: fn(&mut Settings),
+}
+
+/// All of them.
+pub const WORLDS: [NamedWorld; 8] = [
+    NamedWorld {
+        name: "cartpole",
+        about: "a cart that is pushed left or right so that its pole stands (500 steps at most)",
+        make: |_, _| Ok(Arc::new(CartPole)),
+        usual: |settings| {
+            settings.goal = vec![495.0];
+            settings.updates = 150;
+        },
+    },
+    NamedWorld {
+        name: "pendulum",
+        about: "a weak motor that should swing a pendulum up and hold it (Gym's reward, 0 at best)",
+        make: |_, _| Ok(Arc::new(Pendulum)),
+        usual: |settings| {
+            let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
+            (ppo.worlds, ppo.horizon, ppo.epochs, ppo.discount) = (64, 64, 8, 0.95);
+            (ppo.normalize, ppo.normalize_rewards, ppo.bootstrap) = (true, true, true);
+            (ppo.clip_value, ppo.entropy) = (false, 0.0);
+            (evolution.population, evolution.noise, evolution.step) = (64, 0.1, 0.1);
+            settings.updates = if settings.algorithm == "ppo" { 120 } else { 300 };
+        },
+    },
+    NamedWorld {
+        name: "swimmer",
+        about: "five links that swim ahead through a fluid (the return is about the meters in 10 s)",
+        make: bodies_by_name,
+        usual: ahead,
+    },
+    NamedWorld {
+        name: "hopper",
+        about: "a leg with a torso that hops ahead in the plane",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            (settings.task.alive, settings.task.lowest) = (0.5, vec![0.7]);
+        },
+    },
+    NamedWorld {
+        name: "crawler",
+        about: "a ball on four legs that crawls ahead",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            // Legs need no hundredth of a second, and twice as long a step costs half.
+            (settings.task.time_step, settings.task.substeps) = (0.02, 8);
+        },
+    },
+    NamedWorld {
+        name: "quadruped",
+        about: "a box on four legs that walks ahead",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            (settings.task.time_step, settings.task.substeps) = (0.02, 8);
+        },
+    },
+    NamedWorld {
+        name: "humanoid",
+        about: "sixteen bodies with 21 hinges that walk ahead",
+        make: bodies_by_name,
+        usual: |settings| {
+            ahead(settings);
+            (settings.task.alive, settings.task.lowest) = (1.0, vec![0.8]);
+        },
+    },
+    NamedWorld {
+        name: "world",
+        about: "bodies of a JSON file that should get ahead (--data FILE.json, or just `farad train FILE.json`)",
+        make: |settings, device| {
+            let text = read(&settings.data)?;
+            bodies(&Description::from_json(&text)?, settings, device)
+        },
+        usual: ahead,
+    },
+];
+
+/// Bodies with their task.
+fn bodies(description: &Description, settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
+    Ok(Arc::new(Locomotion::new(description, settings.task.clone(), device)?))
+}
+
+/// Bodies that `crates/world` has under the same name.
+fn bodies_by_name(settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
+    let row = farad_world::WORLDS
+        .iter()
+        .find(|row| row.name == settings.world)
+        .expect("a test holds the tables together");
+    bodies(&Description::from_json(row.json)?, settings, device)
+}
+
+/// The text of a file.
+fn read(path: &str) -> Result<String> {
+    let fail = |source| Error::File { op: "world", path: path.into(), source };
+    std::fs::read_to_string(path).map_err(fail)
+}
+
+/// What suits bodies that should get ahead.
+fn ahead(settings: &mut Settings) {
+    let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
+    (ppo.worlds, ppo.horizon, ppo.learning_rate) = (128, 32, 1e-3);
+    (ppo.normalize, ppo.normalize_rewards, ppo.bootstrap) = (true, true, true);
+    (ppo.clip_value, ppo.entropy) = (false, 0.0);
+    (evolution.population, evolution.trials, evolution.noise, evolution.step) = (64, 1, 0.1, 0.05);
+    (settings.validation, settings.episodes) = (8, 16);
+    settings.course.evaluate_every = 50;
+    settings.updates = if settings.algorithm == "ppo" { 500 } else { 200 };
+}
+
+impl NamedWorld {
+    /// The one of this name.
+    pub fn of(name: &str) -> Option<&'static NamedWorld> {
+        WORLDS.iter().find(|world| world.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every world can be made, begins, and is seen and drawn.
+    #[test]
+    fn all_worlds_can_be_made() -> Result<()> {
+        let device = Device::cpu();
+        for world in WORLDS.iter().filter(|world| world.name != "world") {
+            let settings = Settings::new(world, "ppo");
+            let environment = (world.make)(&settings, &device)?;
+            let state = environment.begin(2, &device);
+            assert_eq!(
+                environment.observe(&state).shape()[..],
+                [2, environment.observations()],
+                "{}",
+                world.name
+            );
+            let mut numbers = vec![];
+            for tensor in &state {
+                numbers.extend(tensor.narrow(0, 0, 1).to_vec::<f32>()?);
+            }
+            assert!(environment.draw(&numbers).is_some(), "{}", world.name);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! Agents that learn: PPO and evolution reach their thresholds, many seeds at once, and go on after a restore with the same bits.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use farad::prelude::*;
+use farad_rl::{CartPole, Cma, Environment, Es, EvolutionSettings, Pendulum, Ppo, PpoSettings, returns};
+
+/// Weights are drawn from numbers that all tests of this process share, so one test runs at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A device of its own, and everything seeded.
+fn begin(seed: u64) -> (MutexGuard<'static, ()>, Device) {
+    let one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let device = Device::cpu_with(Default::default());
+    farad::seed(seed);
+    device.seed(seed);
+    (one, device)
+}
+
+fn mean_returns(environment: &dyn Environment, agents: &farad_rl::Agents, device: &Device) -> Vec<f32> {
+    let [totals, _] = returns(environment, agents, 50, device);
+    totals.mean_axes([1]).to_vec::<f32>().unwrap()
+}
+
+#[test]
+fn ppo_holds_the_pole_with_several_seeds_in_one_program() -> farad::Result<()> {
+    let (_one, device) = begin(1);
+    let mut ppo = Ppo::new(Arc::new(CartPole), PpoSettings::default(), 3, 60, &device)?;
+    let before = mean_returns(&CartPole, &ppo.agents(), &device);
+    assert!(before.iter().any(|&mean| mean < 300.0), "{before:?}");
+    let mut best = [0.0f32; 3];
+    for update in 0..60 {
+        let before = device.counters();
+        ppo.update()?;
+        let done = device.counters().since(&before);
+        if update > 3 {
+            // One program, replayed, and nothing read.
+            assert_eq!((done.runs, done.plans_compiled, done.reads), (1, 0, 0), "update {update}");
+        }
+        if update % 20 == 19 {
+            let now = mean_returns(&CartPole, &ppo.agents(), &device);
+            best.iter_mut().zip(now).for_each(|(best, now)| *best = best.max(now));
+        }
+    }
+    assert!(best.iter().filter(|&&mean| mean >= 475.0).count() >= 2, "{best:?}");
+    Ok(())
+}
+
+#[test]
+fn evolution_holds_the_pole() -> farad::Result<()> {
+    let (_one, device) = begin(2);
+    let linear = EvolutionSettings {
+        policy: vec![],
+        population: 16,
+        trials: 8,
+        noise: 0.5,
+        ..EvolutionSettings::default()
+    };
+    let mut cma = Cma::new(Arc::new(CartPole), linear, 3, 5, &device)?;
+    let mut es = Es::new(Arc::new(CartPole), EvolutionSettings::default(), 3, &device)?;
+    let mut best = [[0.0f32; 3]; 2];
+    for generation in 0..60 {
+        cma.update()?;
+        es.update()?;
+        if generation % 20 == 19 {
+            let now = [cma.agents(), es.agents()].map(|agents| mean_returns(&CartPole, &agents, &device));
+            let pairs = best.iter_mut().flatten().zip(now.into_iter().flatten());
+            pairs.for_each(|(best, now)| *best = best.max(now));
+        }
+    }
+    let learned = |best: &[f32; 3]| best.iter().filter(|&&mean| mean >= 475.0).count() >= 2;
+    assert!(best.iter().all(learned), "cma and es: {best:?}");
+    Ok(())
+}
+
+/// What was stored and restored goes on as if nothing had happened.
+#[test]
+fn all_algorithms_go_on_with_the_same_bits() -> farad::Result<()> {
+    let (_one, device) = begin(3);
+    let settings = PpoSettings {
+        worlds: 8,
+        horizon: 8,
+        minibatches: 2,
+        hidden: vec![8],
+        normalize: true,
+        normalize_rewards: true,
+        bootstrap: true,
+        ..PpoSettings::default()
+    };
+    let ppo = || Ppo::new(Arc::new(Pendulum), settings.clone(), 2, 10, &device);
+    let (mut first, mut second) = (ppo()?, ppo()?);
+    first.update()?;
+    let (stored, random) = (first.tensors(), device.random_state());
+    first.update()?;
+    second.restore(&stored, 1)?;
+    device.set_random_state(random);
+    second.update()?;
+    assert_bits(&first.tensors(), &second.tensors());
+
+    let small =
+        EvolutionSettings { policy: vec![3], population: 6, trials: 1, ..EvolutionSettings::default() };
+    let cma = || Cma::new(Arc::new(Pendulum), small.clone(), 2, 9, &device);
+    let (mut first, mut second) = (cma()?, cma()?);
+    first.update()?;
+    let (stored, random) = (first.tensors(), device.random_state());
+    first.update()?;
+    second.restore(&stored, 1)?;
+    device.set_random_state(random);
+    second.update()?;
+    assert_bits(&first.tensors(), &second.tensors());
+    Ok(())
+}
+
+fn assert_bits(first: &[(String, Tensor)], second: &[(String, Tensor)]) {
+    for ((name, a), (_, b)) in first.iter().zip(second) {
+        let same = match a.dtype() {
+            DType::U32 => a.to_vec::<u32>().unwrap() == b.to_vec::<u32>().unwrap(),
+            _ => {
+                let bits =
+                    |t: &Tensor| t.to_vec::<f32>().unwrap().iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
+                bits(a) == bits(b)
+            }
+        };
+        assert!(same, "{name}");
+    }
+}
+
+/// A seed learns from nothing but its own: with a rate of zero it stays as it was.
+#[test]
+fn every_seed_has_its_own_learning_rate() -> farad::Result<()> {
+    let (_one, device) = begin(4);
+    let settings = PpoSettings { worlds: 4, horizon: 8, minibatches: 2, ..PpoSettings::default() };
+    let mut ppo = Ppo::new(Arc::new(CartPole), settings, 2, 10, &device)?.learning_rates(&[0.0, 1e-3]);
+    let before = ppo.agents().weights[0].to_vec::<f32>()?;
+    ppo.update()?;
+    let after = ppo.agents().weights[0].to_vec::<f32>()?;
+    let half = before.len() / 2;
+    assert_eq!(before[..half], after[..half]);
+    assert_ne!(before[half..], after[half..]);
+    Ok(())
+}

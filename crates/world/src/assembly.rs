@@ -1,0 +1,320 @@
+//! From a description to tables of numbers: what the graph of a step is written from.
+//!
+//! Invariant: everything is about centers of mass. Places in bodies are seen from there, along the body's own axes.
+
+use crate::contacts::{self, ContactTables};
+use crate::description::{Description, JointKind, MotorKind, RigidBody};
+use crate::geometry::{Matrix3, Point, Quaternion, offset_inertia};
+
+/// What a body is, in numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyRow {
+    /// Where the center of mass is, from the body's origin, in its own axes.
+    pub center: Point,
+    pub mass: f64,
+    pub inertia: Matrix3,
+    pub inverse_inertia: Matrix3,
+    pub position: Point,
+    pub rotation: Quaternion,
+    pub velocity: Point,
+    pub spin: Point,
+    pub linear_drag: [f64; 3],
+    pub quadratic_drag: [f64; 3],
+    pub angular_drag: f64,
+    /// Among how many constraints its mass is split.
+    pub split: f64,
+}
+
+/// What may drive or hold back one freedom of a joint.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DriveRow {
+    pub stiffness: f64,
+    pub damping: f64,
+    /// The force at zero: stiffness times rest.
+    pub bias: f64,
+    pub low: f64,
+    pub high: f64,
+    pub limit_stiffness: f64,
+    /// What an action is multiplied by to be a force.
+    pub gain: f64,
+    pub motor: Option<usize>,
+    pub range: [f64; 2],
+}
+
+impl DriveRow {
+    pub fn is_idle(&self) -> bool {
+        self.stiffness == 0.0 && self.damping == 0.0 && self.limit_stiffness == 0.0 && self.motor.is_none()
+    }
+}
+
+/// How the rotation between two bodies is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// One axis is free.
+    One,
+    /// Two axes are free.
+    Two,
+    /// Every axis is free.
+    All,
+    /// None is.
+    None,
+}
+
+/// What a rigid joint is, in numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct JointRow {
+    /// Its number among the rigid joints.
+    pub number: usize,
+    pub parent: Option<usize>,
+    pub child: usize,
+    pub slide: bool,
+    pub lock: Lock,
+    /// The anchor as either body sees it.
+    pub anchors: [Point; 2],
+    /// The joint's axes as either body sees them.
+    pub axes: [[Point; 3]; 2],
+    pub compliance: f64,
+    pub damping: f64,
+    /// 1, or -1 if the third axis counts the other way round.
+    pub third: f64,
+    /// Of the slide, then of the three angles.
+    pub drives: [DriveRow; 4],
+}
+
+/// What a spring is, in numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct SpringRow {
+    pub parent: Option<usize>,
+    pub child: usize,
+    pub anchors: [Point; 2],
+    pub stiffness: f64,
+    pub damping: f64,
+    pub length: f64,
+}
+
+/// All tables.
+#[derive(Clone, Debug)]
+pub(crate) struct Assembly {
+    pub bodies: Vec<BodyRow>,
+    pub joints: Vec<JointRow>,
+    pub springs: Vec<SpringRow>,
+    pub contacts: ContactTables,
+    /// Of every joint of the description, its number among the rigid ones.
+    pub rigid: Vec<Option<usize>>,
+}
+
+impl Assembly {
+    pub fn new(description: &Description) -> crate::WorldResult<Assembly> {
+        let mut bodies: Vec<BodyRow> =
+            description.bodies.iter().map(|body| body_row(description, body)).collect();
+        let (mut joints, mut springs, mut rigid) = (vec![], vec![], vec![]);
+        for n in 0..description.joints.len() {
+            match description.joints[n].kind {
+                JointKind::Spring => {
+                    springs.push(spring_row(description, &bodies, n));
+                    rigid.push(None);
+                }
+                _ => {
+                    rigid.push(Some(joints.len()));
+                    let row = joint_row(description, &mut bodies, n);
+                    joints.push(JointRow { number: joints.len(), ..row });
+                }
+            }
+        }
+        add_motors(description, &mut joints, &rigid)?;
+        let contacts = contacts::tables(description, &bodies)?;
+        split_masses(&mut bodies, &joints, &contacts);
+        for body in &mut bodies {
+            body.inverse_inertia = inverse(body.inertia, description.dimensions);
+        }
+        Ok(Assembly { bodies, joints, springs, contacts, rigid })
+    }
+}
+
+fn body_row(description: &Description, body: &RigidBody) -> BodyRow {
+    let dimensions = description.dimensions;
+    let parts: Vec<(f64, Point)> =
+        body.solids.iter().map(|solid| (solid.mass(dimensions), solid.place().0)).collect();
+    let mass: f64 = parts.iter().map(|(mass, _)| mass).sum();
+    let moment = parts.iter().fold(Point::default(), |sum, (mass, at)| sum.plus(at.times(*mass)));
+    let center = moment.times(1.0 / mass);
+    let mut inertia = Matrix3::default();
+    for (solid, (mass, at)) in body.solids.iter().zip(&parts) {
+        let off = offset_inertia(*mass, at.minus(center));
+        inertia = inertia.plus(solid.inertia(dimensions)).plus(off);
+    }
+    let rotation = Quaternion::of(&body.rotation);
+    let spin = match body.spin[..] {
+        [turn] => Point([0.0, 0.0, turn]),
+        _ => Point(description.vector(&body.spin)),
+    };
+    let origin = Point(description.vector(&body.position));
+    let drag = body.drag.clone().unwrap_or_default();
+    BodyRow {
+        center,
+        mass,
+        inertia,
+        inverse_inertia: Matrix3::default(),
+        position: origin.plus(rotation.turn(center)),
+        rotation,
+        velocity: Point(description.vector(&body.velocity)),
+        spin,
+        linear_drag: description.vector(&drag.linear),
+        quadratic_drag: description.vector(&drag.quadratic),
+        angular_drag: drag.angular,
+        split: 1.0,
+    }
+}
+
+/// The inverse of an inertia; in the plane, of the turn about z only.
+fn inverse(inertia: Matrix3, dimensions: usize) -> Matrix3 {
+    if dimensions == 2 { Matrix3::diagonal([0.0, 0.0, 1.0 / inertia.0[2][2]]) } else { inertia.inverse() }
+}
+
+/// A place in the world as a body sees it, or as it is for the world.
+pub(crate) fn seen(bodies: &[BodyRow], body: Option<usize>, at: Point) -> Point {
+    match body {
+        Some(body) => bodies[body].rotation.inverse().turn(at.minus(bodies[body].position)),
+        None => at,
+    }
+}
+
+fn direction(bodies: &[BodyRow], body: Option<usize>, axis: Point) -> Point {
+    body.map_or(axis, |body| bodies[body].rotation.inverse().turn(axis))
+}
+
+fn spring_row(description: &Description, bodies: &[BodyRow], n: usize) -> SpringRow {
+    let joint = &description.joints[n];
+    let parent = joint.parent.as_ref().and_then(|name| description.body(name));
+    let child = description.body(&joint.child).expect("checked");
+    let end = Point(description.vector(&joint.anchor));
+    let start = match joint.parent_anchor[..] {
+        [] => parent.map_or(end, |parent| bodies[parent].position),
+        ref list => Point(description.vector(list)),
+    };
+    SpringRow {
+        parent,
+        child,
+        anchors: [seen(bodies, parent, start), seen(bodies, Some(child), end)],
+        stiffness: joint.stiffness,
+        damping: joint.damping,
+        length: joint.length.unwrap_or_else(|| end.minus(start).length()),
+    }
+}
+
+fn joint_row(description: &Description, bodies: &mut [BodyRow], n: usize) -> JointRow {
+    let joint = &description.joints[n];
+    let parent = joint.parent.as_ref().and_then(|name| description.body(name));
+    let child = description.body(&joint.child).expect("checked");
+    let anchor = Point(description.vector(&joint.anchor));
+    let mut given: Vec<Point> = joint.axes.iter().map(|axis| Point(description.vector(&axis.axis))).collect();
+    if joint.kind == JointKind::Hinge && description.dimensions == 2 {
+        given = vec![Point([0.0, 0.0, 1.0])];
+    }
+    let (basis, third) = basis(&given);
+    let mut drives: [DriveRow; 4] = std::array::from_fn(|_| DriveRow::default());
+    for (k, axis) in joint.axes.iter().enumerate() {
+        let slot = if joint.kind == JointKind::Slide { 0 } else { k + 1 };
+        // A third axis that points the other way counts the other way round.
+        let sign = if k == 2 { third } else { 1.0 };
+        let limits = axis.limits.map(|[a, b]| if sign < 0.0 { [-b, -a] } else { [a, b] });
+        let [low, high] = limits.unwrap_or_default();
+        drives[slot] = DriveRow {
+            stiffness: axis.stiffness,
+            damping: axis.damping,
+            bias: axis.stiffness * axis.rest * sign,
+            low,
+            high,
+            limit_stiffness: if limits.is_some() { axis.limit_stiffness } else { 0.0 },
+            gain: sign,
+            motor: None,
+            range: [0.0; 2],
+        };
+        let own = direction(bodies, Some(child), basis[k]);
+        if joint.kind == JointKind::Hinge {
+            let extra = Matrix3::outer(own).times(axis.armature);
+            bodies[child].inertia = bodies[child].inertia.plus(extra);
+        }
+    }
+    let lock = match (joint.kind, given.len()) {
+        (JointKind::Hinge, 1) => Lock::One,
+        (JointKind::Hinge, 2) => Lock::Two,
+        (JointKind::Hinge, _) | (JointKind::Ball, _) => Lock::All,
+        _ => Lock::None,
+    };
+    let sides = [parent, Some(child)];
+    JointRow {
+        number: 0,
+        third,
+        parent,
+        child,
+        slide: joint.kind == JointKind::Slide,
+        lock,
+        anchors: sides.map(|side| seen(bodies, side, anchor)),
+        axes: sides.map(|side| basis.map(|axis| direction(bodies, side, axis))),
+        compliance: joint.compliance,
+        damping: joint.damping,
+        drives,
+    }
+}
+
+/// Three perpendicular axes that begin with the given ones, right-handed, and whether the third is the given one (1) or
+/// its opposite (-1).
+fn basis(given: &[Point]) -> ([Point; 3], f64) {
+    let first = given.first().map_or(Point([1.0, 0.0, 0.0]), |axis| axis.unit());
+    let second = given.get(1).map_or(first.across(), |axis| axis.minus(first.times(first.dot(*axis))).unit());
+    let third = first.cross(second);
+    let sign = given.get(2).map_or(1.0, |axis| axis.dot(third).signum());
+    ([first, second, third], sign)
+}
+
+fn add_motors(
+    description: &Description,
+    joints: &mut [JointRow],
+    rigid: &[Option<usize>],
+) -> crate::WorldResult<()> {
+    for (n, motor) in description.motors.iter().enumerate() {
+        let joint = description.joint(&motor.joint).and_then(|joint| rigid[joint]).expect("checked");
+        let row = &mut joints[joint];
+        let drive = &mut row.drives[if row.slide { 0 } else { motor.axis + 1 }];
+        if drive.motor.is_some() {
+            let message = format!("axis {} of joint \"{}\" has a motor already", motor.axis, motor.joint);
+            return crate::error::wrong(format!("motors[{n}].axis"), message);
+        }
+        let sign = if drive.gain < 0.0 { -1.0 } else { 1.0 };
+        let gain = match motor.kind {
+            MotorKind::Torque => 1.0,
+            MotorKind::Position => motor.stiffness,
+            MotorKind::Velocity => motor.damping,
+        };
+        if motor.kind == MotorKind::Position {
+            drive.stiffness += motor.stiffness;
+        }
+        if motor.kind != MotorKind::Torque {
+            drive.damping += motor.damping;
+        }
+        drive.gain = sign * gain * motor.gear;
+        drive.motor = Some(n);
+        drive.range = motor.range;
+    }
+    Ok(())
+}
+
+/// A joint more is a share of the mass less, by this much: joints seldom all pull the same way.
+const SHARE: f64 = 0.6;
+
+/// Every constraint gets its share of a body's mass, so that solving them side by side converges.
+fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactTables) {
+    let mut count = vec![0.0f64; bodies.len()];
+    for joint in joints {
+        count[joint.child] += 1.0;
+        if let Some(parent) = joint.parent {
+            count[parent] += 1.0;
+        }
+    }
+    let partners = contacts.partners(bodies.len());
+    for ((body, joints), partners) in bodies.iter_mut().zip(count).zip(partners) {
+        let shares = if joints > 0.0 { SHARE * (joints - 1.0 + partners) } else { partners - 1.0 };
+        body.split = 1.0 + f64::max(shares, 0.0);
+    }
+}

@@ -1,0 +1,168 @@
+//! The state of all bodies inside a step: unpacked from tensors, moved, packed again.
+//!
+//! Invariant: in the plane, what cannot move is a known zero.
+
+use farad_tensor::{Device, Tensor};
+
+use crate::quantity::{Quantity, ZERO};
+use crate::rows::{Arrangement, Moving, RowIndex, Side};
+use crate::state::WorldState;
+use crate::vector::{Rotation, Symmetric, Turned, Vector};
+
+/// One body, or all of them side by side.
+#[derive(Clone)]
+pub(crate) struct BodySlot {
+    pub at: Vector,
+    pub turn: Rotation,
+    pub moving: Moving,
+}
+
+/// Where bodies are, with what follows from how they are turned.
+#[derive(Clone)]
+pub(crate) struct Posed {
+    pub at: Vector,
+    pub axes: Turned,
+    /// The inverse inertia in world axes.
+    pub inertia: Symmetric,
+}
+
+impl Posed {
+    fn parts(&self) -> Vec<Quantity> {
+        let [a, b, c] = &self.axes.0;
+        let vectors = [&self.at, a, b, c].into_iter().flat_map(|v| v.parts());
+        vectors.chain(self.inertia.parts()).cloned().collect()
+    }
+
+    fn of(parts: &[Quantity]) -> Posed {
+        let part = |n: usize| parts[n].clone();
+        let vector = |n: usize| Vector::new(part(n), part(n + 1), part(n + 2));
+        Posed {
+            at: vector(0),
+            axes: Turned([vector(3), vector(6), vector(9)]),
+            inertia: Symmetric {
+                xx: part(12),
+                yy: part(13),
+                zz: part(14),
+                xy: part(15),
+                xz: part(16),
+                yz: part(17),
+            },
+        }
+    }
+}
+
+/// What bodies have for the constraints of a sub-step.
+pub(crate) struct PosedBodies(Vec<Vec<Quantity>>);
+
+impl PosedBodies {
+    pub fn new(posed: &[Posed]) -> PosedBodies {
+        PosedBodies(posed.iter().map(Posed::parts).collect())
+    }
+
+    /// What the rows see of their bodies; of the world, if they have none.
+    pub fn side(&self, index: Option<&RowIndex>, mass: &Quantity, split: &Quantity) -> Side {
+        let Some(index) = index else { return Side::world() };
+        let Posed { at, axes, inertia } = Posed::of(&index.take(&self.0));
+        Side { at, axes, inertia, mass: mass.clone(), split: split.clone() }
+    }
+}
+
+/// Velocities of bodies, or what changes them, as rows see it.
+#[derive(Clone)]
+pub(crate) struct Velocities(pub Vec<Vec<Quantity>>);
+
+impl Velocities {
+    pub fn new(slots: &[Moving]) -> Velocities {
+        Velocities(slots.iter().map(Moving::parts).collect())
+    }
+
+    /// Zeros for as many slots.
+    pub fn none(slots: usize) -> Velocities {
+        Velocities(vec![vec![ZERO; 6]; slots])
+    }
+
+    pub fn side(&self, index: Option<&RowIndex>) -> Moving {
+        index.map_or_else(Moving::still, |index| Moving::of(&index.take(&self.0)))
+    }
+
+    /// Adds a push and a torque of every row to its body.
+    pub fn add(&mut self, index: Option<&RowIndex>, push: &Vector, torque: &Vector) {
+        let Some(index) = index else { return };
+        let given: Vec<Quantity> = [push, torque].into_iter().flat_map(|v| v.parts()).cloned().collect();
+        index.give(&given, &mut self.0);
+    }
+
+    pub fn slot(&self, n: usize) -> Moving {
+        Moving::of(&self.0[n])
+    }
+}
+
+/// Reads a state into slots.
+pub(crate) fn unpack(state: &WorldState, arrangement: Arrangement) -> Vec<BodySlot> {
+    let bodies = state.position.shape()[1];
+    let slots = match arrangement {
+        Arrangement::Apart => (0..bodies).map(|n| (n, 1)).collect(),
+        Arrangement::Together => vec![(0, bodies)],
+    };
+    let plane = state.position.shape()[2] == 2;
+    let slot = |(first, count): (usize, usize)| {
+        let own = |t: &Tensor| if count == bodies { t.clone() } else { t.narrow(1, first, count) };
+        let part = |t: &Tensor, n: usize| Quantity::from(own(t).narrow(2, n, 1));
+        let vector = |t: &Tensor| Vector::new(part(t, 0), part(t, 1), if plane { ZERO } else { part(t, 2) });
+        let (turn, spin) = match plane {
+            true => (
+                Vector::new(ZERO, ZERO, part(&state.rotation, 1)),
+                Vector::new(ZERO, ZERO, part(&state.spin, 0)),
+            ),
+            false => {
+                let [x, y, z] = [1, 2, 3].map(|n| part(&state.rotation, n));
+                (Vector::new(x, y, z), vector(&state.spin))
+            }
+        };
+        BodySlot {
+            at: vector(&state.position),
+            turn: Rotation { w: part(&state.rotation, 0), v: turn },
+            moving: Moving { velocity: vector(&state.velocity), spin },
+        }
+    };
+    slots.into_iter().map(slot).collect()
+}
+
+/// Writes slots as a state.
+pub(crate) fn pack(
+    slots: &[BodySlot],
+    worlds: usize,
+    bodies: usize,
+    plane: bool,
+    device: &Device,
+) -> WorldState {
+    let rows = if slots.len() == bodies { 1 } else { bodies };
+    let join = |parts: fn(&BodySlot, bool) -> Vec<Quantity>| {
+        let whole = slots.iter().map(|slot| {
+            let parts: Vec<Tensor> =
+                parts(slot, plane).iter().map(|part| part.filled(worlds, rows, device)).collect();
+            Tensor::concat(&parts.iter().collect::<Vec<_>>(), 2)
+        });
+        let whole: Vec<Tensor> = whole.collect();
+        Tensor::concat(&whole.iter().collect::<Vec<_>>(), 1)
+    };
+    WorldState {
+        position: join(|slot, plane| along(&slot.at, plane)),
+        rotation: join(|slot, plane| {
+            let w = slot.turn.w.clone();
+            [vec![w], about(&slot.turn.v, plane)].concat()
+        }),
+        velocity: join(|slot, plane| along(&slot.moving.velocity, plane)),
+        spin: join(|slot, plane| about(&slot.moving.spin, plane)),
+    }
+}
+
+/// The components in which bodies move.
+pub(crate) fn along(v: &Vector, plane: bool) -> Vec<Quantity> {
+    v.parts()[..if plane { 2 } else { 3 }].iter().map(|&part| part.clone()).collect()
+}
+
+/// The components about which bodies turn.
+pub(crate) fn about(v: &Vector, plane: bool) -> Vec<Quantity> {
+    v.parts()[if plane { 2 } else { 0 }..].iter().map(|&part| part.clone()).collect()
+}

@@ -1,0 +1,294 @@
+//! Contacts: which points may touch what (tables), where they are now (geometry), and what holds them apart (solving).
+//!
+//! Every possible contact is a row, always: a row that is far from touching gives no push. Invariant: a normal points from
+//! the second side to the first, and a gap below zero is a penetration.
+
+mod geometry;
+mod table;
+
+use farad_tensor::{Device, Tensor};
+
+use crate::assembly::BodyRow;
+use crate::bodies::{PosedBodies, Velocities};
+use crate::description::ContactRule;
+use crate::joints::columns;
+use crate::quantity::{ONE, Quantity, ZERO};
+use crate::rows::{Arrangement, RowIndex, Side};
+use crate::vector::Vector;
+pub(crate) use table::{ContactTables, tables};
+use table::{PlaneRow, PointBoxRow, SegmentRow};
+
+/// The least impulse that friction tells from none, so that its direction has a slope everywhere.
+const LEAST_IMPULSE: f64 = 1e-7;
+
+/// Contacts of one kind that are computed at once.
+pub(crate) struct ContactGroup {
+    sides: [Option<RowIndex>; 2],
+    masses: [Quantity; 2],
+    splits: [Quantity; 2],
+    friction: Quantity,
+    restitution: Quantity,
+    kind: ContactKind,
+    plane: bool,
+}
+
+/// What touches what.
+enum ContactKind {
+    /// A point with a radius, and a plane. Rims of cylinders reach out toward the plane by a second radius.
+    PointPlane {
+        point: Vector,
+        radius: Quantity,
+        rim: Quantity,
+        axis: Vector,
+        normal: Vector,
+        offset: Quantity,
+    },
+    /// Two segments with radii: spheres and capsules.
+    Segments { centers: [Vector; 2], halves: [Vector; 2], radii: [Quantity; 2] },
+    /// A point with a radius, and a box.
+    PointBox { point: Vector, radius: Quantity, center: Vector, axes: [Vector; 3], half: Vector },
+}
+
+/// Where rows touch now.
+struct Touch {
+    arms: [Vector; 2],
+    normal: Vector,
+    gap: Quantity,
+}
+
+impl ContactGroup {
+    pub fn all(
+        tables: &ContactTables,
+        bodies: &[BodyRow],
+        arrangement: Arrangement,
+        plane: bool,
+        device: &Device,
+    ) -> Vec<ContactGroup> {
+        let maker = Maker { bodies, arrangement, plane, device };
+        let planes = arrangement.groups(&tables.planes).into_iter().map(|rows| maker.planes(&rows));
+        let segments = arrangement.groups(&tables.segments).into_iter().map(|rows| maker.segments(&rows));
+        let boxes = arrangement.groups(&tables.boxes).into_iter().map(|rows| maker.boxes(&rows));
+        planes.chain(segments).chain(boxes).collect()
+    }
+
+    fn indices(&self) -> [Option<&RowIndex>; 2] {
+        self.sides.each_ref().map(Option::as_ref)
+    }
+
+    fn touch(&self, posed: &PosedBodies) -> ([Side; 2], Touch) {
+        let indices = self.indices();
+        let sides = [0, 1].map(|n| posed.side(indices[n], &self.masses[n], &self.splits[n]));
+        let touch = self.kind.touch(&sides);
+        (sides, touch)
+    }
+
+    /// What does not change in a sub-step of this time.
+    pub fn prepare(&self, posed: &PosedBodies, rule: &ContactRule, time: f64) -> PreparedContacts<'_> {
+        let (sides, touch) = self.touch(posed);
+        let Touch { arms, normal, gap } = touch;
+        let mut way = Quantity::Known(rule.compliance / (time * time));
+        let mut slip: Quantity = ZERO;
+        for side in 0..2 {
+            let Side { inertia, mass, split, .. } = &sides[side];
+            let across = arms[side].cross(&normal);
+            way = way + split * (mass + across.dot(&inertia.times(&across)));
+            // The trace of how the point gives way: along the normal and across it.
+            let trace = arms[side].square() * inertia.trace() - arms[side].dot(&inertia.times(&arms[side]));
+            slip = slip + split * (mass * if self.plane { 2.0 } else { 3.0 } + trace);
+        }
+        let slip = (slip - &way) * if self.plane { 1.0 } else { 0.5 };
+        let recovery = -gap * (1.0 / time);
+        let target = (recovery.relu() * rule.recovery).minimum(&rule.push.into()) - (-recovery).relu();
+        PreparedContacts {
+            group: self,
+            arms,
+            normal,
+            ease: way.recip(),
+            way,
+            slip_ease: slip.recip(),
+            target,
+            soft: rule.compliance / (time * time),
+            smoothing: rule.smoothing,
+            threshold: rule.threshold,
+            push: ZERO,
+            rub: Vector::zero(),
+        }
+    }
+}
+
+/// A group with what does not change in a sub-step, and the pushes so far.
+pub(crate) struct PreparedContacts<'a> {
+    group: &'a ContactGroup,
+    arms: [Vector; 2],
+    normal: Vector,
+    way: Quantity,
+    ease: Quantity,
+    slip_ease: Quantity,
+    /// The least speed along the normal that leaves the gap as it should be.
+    target: Quantity,
+    soft: f64,
+    smoothing: f64,
+    threshold: f64,
+    push: Quantity,
+    rub: Vector,
+}
+
+impl PreparedContacts<'_> {
+    fn approach(&self, velocities: &Velocities) -> (Vector, Quantity) {
+        let [a, b] = self.group.indices().map(|index| velocities.side(index));
+        let apart = a.at(&self.arms[0]) - b.at(&self.arms[1]);
+        let speed = self.normal.dot(&apart);
+        (apart, speed)
+    }
+
+    /// Impacts give back a share of the speed that they have before anything is solved.
+    pub fn bounce(&mut self, velocities: &Velocities) {
+        if self.group.restitution.is_zero() {
+            return;
+        }
+        let (_, speed) = self.approach(velocities);
+        // From the threshold to twice of it the share grows from nothing to all of it.
+        let share = match self.threshold {
+            0.0 => ONE,
+            slow => (-&speed * (1.0 / slow) - 1.0).clamp(&ZERO, &ONE),
+        };
+        let back = (-&speed).relu() * share * &self.group.restitution;
+        let hits = &self.target - speed;
+        self.target = hits.positive(&self.target.maximum(&back), &self.target);
+    }
+
+    /// One pass: adds the pushes that hold the rows apart, and friction.
+    pub fn hold(&mut self, velocities: &Velocities, pushes: &mut Velocities) {
+        let (apart, speed) = self.approach(velocities);
+        let wanted = &self.push * (&self.way - self.soft) + &self.target - &speed;
+        let push = rounded_relu(&wanted, self.smoothing) * &self.ease;
+        let mut change = self.normal.scaled(&(&push - &self.push));
+        if !self.group.friction.is_zero() {
+            let slip = apart - self.normal.scaled(&speed);
+            let rub = &self.rub - slip.scaled(&self.slip_ease);
+            let most = &push * &self.group.friction;
+            let rub = rub.scaled(&most.over(&rub.length(LEAST_IMPULSE)).minimum(&ONE));
+            change = change + &rub - &self.rub;
+            self.rub = rub;
+        }
+        self.push = push;
+        for (side, sign) in [(0, 1.0), (1, -1.0)] {
+            let turn = self.arms[side].cross(&change);
+            pushes.add(self.group.indices()[side], &(&change * sign), &(&turn * sign));
+        }
+    }
+}
+
+/// `max(x, 0)` with a rounded corner of this width.
+fn rounded_relu(x: &Quantity, width: f64) -> Quantity {
+    if width == 0.0 {
+        return x.relu();
+    }
+    let square = width * width;
+    x.relu() + Quantity::Known(square / 2.0).over(&((x.square() + square).sqrt() + x.abs()))
+}
+
+/// What groups are made with.
+struct Maker<'a> {
+    bodies: &'a [BodyRow],
+    arrangement: Arrangement,
+    plane: bool,
+    device: &'a Device,
+}
+
+impl Maker<'_> {
+    fn group(
+        &self,
+        sides: [Option<Vec<usize>>; 2],
+        surface: Vec<[f64; 2]>,
+        kind: ContactKind,
+    ) -> ContactGroup {
+        let sides = sides.map(|side| {
+            side.map(|list| RowIndex::new(list, self.bodies.len(), self.arrangement, self.device))
+        });
+        let of = |value: fn(&BodyRow) -> f64| {
+            sides
+                .each_ref()
+                .map(|side| side.as_ref().map_or(ZERO, |index| index.column(self.bodies, value, self.device)))
+        };
+        let column =
+            |n: usize| Quantity::column(&surface.iter().map(|s| s[n]).collect::<Vec<_>>(), self.device);
+        ContactGroup {
+            masses: of(|body| 1.0 / body.mass),
+            splits: of(|body| body.split),
+            friction: column(0),
+            restitution: column(1),
+            kind,
+            plane: self.plane,
+            sides,
+        }
+    }
+
+    fn column<T>(&self, rows: &[T], of: impl Fn(&T) -> f64) -> Quantity {
+        Quantity::column(&rows.iter().map(of).collect::<Vec<_>>(), self.device)
+    }
+
+    fn points<T>(&self, rows: &[T], of: impl Fn(&T) -> crate::geometry::Point) -> Vector {
+        columns(&rows.iter().map(of).collect::<Vec<_>>(), self.device)
+    }
+
+    fn planes(&self, rows: &[PlaneRow]) -> ContactGroup {
+        let kind = ContactKind::PointPlane {
+            point: self.points(rows, |row| row.point),
+            radius: self.column(rows, |row| row.radius),
+            rim: self.column(rows, |row| row.rim),
+            axis: self.points(rows, |row| row.axis),
+            normal: self.points(rows, |row| row.normal),
+            offset: self.column(rows, |row| row.offset),
+        };
+        let surface = rows.iter().map(|row| row.surface).collect();
+        self.group([Some(rows.iter().map(|row| row.body).collect()), None], surface, kind)
+    }
+
+    fn segments(&self, rows: &[SegmentRow]) -> ContactGroup {
+        let kind = ContactKind::Segments {
+            centers: [0, 1].map(|n| self.points(rows, |row| row.ends[n].center)),
+            halves: [0, 1].map(|n| self.points(rows, |row| row.ends[n].half)),
+            radii: [0, 1].map(|n| self.column(rows, |row| row.ends[n].radius)),
+        };
+        let surface = rows.iter().map(|row| row.surface).collect();
+        let side = |n: usize| Some(rows.iter().map(|row| row.bodies[n]).collect());
+        self.group([side(0), side(1)], surface, kind)
+    }
+
+    fn boxes(&self, rows: &[PointBoxRow]) -> ContactGroup {
+        let kind = ContactKind::PointBox {
+            point: self.points(rows, |row| row.point),
+            radius: self.column(rows, |row| row.radius),
+            center: self.points(rows, |row| row.center),
+            axes: [0, 1, 2].map(|n| self.points(rows, |row| row.axes[n])),
+            half: self.points(rows, |row| row.half),
+        };
+        let surface = rows.iter().map(|row| row.surface).collect();
+        let side = |n: usize| Some(rows.iter().map(|row| row.bodies[n]).collect());
+        self.group([side(0), side(1)], surface, kind)
+    }
+}
+
+/// For every body, whether one of its rows is closer than `near`: `[worlds, bodies]`, 1 or 0.
+pub(crate) fn touching(
+    groups: &[ContactGroup],
+    posed: &PosedBodies,
+    near: f64,
+    slots: usize,
+    worlds: usize,
+    bodies: usize,
+    device: &Device,
+) -> Tensor {
+    let mut counts = vec![vec![ZERO]; slots];
+    for group in groups {
+        let close = (Quantity::Known(near) - group.touch(posed).1.gap).positive(&ONE, &ZERO);
+        for index in group.indices().into_iter().flatten() {
+            index.give(std::slice::from_ref(&close), &mut counts);
+        }
+    }
+    let rows = if slots == bodies { 1 } else { bodies };
+    let parts: Vec<Tensor> =
+        counts.iter().map(|own| own[0].minimum(&ONE).filled(worlds, rows, device)).collect();
+    Tensor::concat(&parts.iter().collect::<Vec<_>>(), 1).squeeze(2)
+}

@@ -1,0 +1,109 @@
+//! What acts along one freedom of a joint: a spring, a damper, limits, a motor.
+//!
+//! Invariant: dampers and stiff springs are taken at the end of the sub-step (implicitly), so they are stable for any
+//! time; weak springs are taken at its start, so they keep energy.
+
+use farad_tensor::{Device, Tensor};
+
+use crate::assembly::DriveRow;
+use crate::quantity::{ONE, Quantity, ZERO};
+
+/// Beyond a limit there is a damper too: this much of the limit's stiffness, in seconds.
+const LIMIT_DAMPING: f64 = 0.01;
+
+/// Drives of rows.
+pub(crate) struct DriveColumns {
+    stiffness: Quantity,
+    damping: Quantity,
+    bias: Quantity,
+    low: Quantity,
+    high: Quantity,
+    limit: Quantity,
+    /// What actions are multiplied by, their range, and which action is whose.
+    motor: Option<(Quantity, [Quantity; 2], Vec<usize>, Tensor)>,
+    idle: bool,
+}
+
+impl DriveColumns {
+    pub fn new(rows: &[&DriveRow], device: &Device) -> DriveColumns {
+        let column = |value: fn(&DriveRow) -> f64| {
+            Quantity::column(&rows.iter().map(|row| value(row)).collect::<Vec<_>>(), device)
+        };
+        let list: Vec<usize> = rows.iter().map(|row| row.motor.unwrap_or(0)).collect();
+        let motor = rows.iter().any(|row| row.motor.is_some()).then(|| {
+            let index: Vec<i32> = list.iter().map(|&n| n as i32).collect();
+            let gain = column(|row| if row.motor.is_some() { row.gain } else { 0.0 });
+            let range = [column(|row| row.range[0]), column(|row| row.range[1])];
+            (gain, range, list.clone(), Tensor::from_vec(index, [list.len()], device))
+        });
+        DriveColumns {
+            stiffness: column(|row| row.stiffness),
+            damping: column(|row| row.damping),
+            bias: column(|row| row.bias),
+            low: column(|row| row.low),
+            high: column(|row| row.high),
+            limit: column(|row| row.limit_stiffness),
+            motor,
+            idle: rows.iter().all(|row| row.is_idle()),
+        }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    /// The force of the motors: actions are `[worlds, motors]`.
+    fn motor(&self, actions: Option<&Tensor>) -> Quantity {
+        let (Some((gain, [low, high], list, index)), Some(actions)) = (&self.motor, actions) else {
+            return ZERO;
+        };
+        let own = match list[..] {
+            [only] => actions.narrow(1, only, 1).unsqueeze(2),
+            _ => actions.unsqueeze(2).index_select(1, index),
+        };
+        Quantity::from(own).clamp(low, high) * gain
+    }
+}
+
+/// A freedom: an angle or a length, its speed, and the speed that a unit of push gives it.
+pub(crate) struct Freedom {
+    pub value: Quantity,
+    pub speed: Quantity,
+    pub way: Quantity,
+}
+
+/// The force along a freedom.
+pub(crate) fn drive(
+    columns: &DriveColumns,
+    freedom: &Freedom,
+    actions: Option<&Tensor>,
+    time: f64,
+) -> Quantity {
+    let Freedom { value, speed, way } = freedom;
+    let mut force = columns.motor(actions) + &columns.bias - &columns.stiffness * value;
+    let mut stiffness = columns.stiffness.clone();
+    let mut damping = columns.damping.clone();
+    if !columns.limit.is_zero() {
+        let (above, below) = ((value - &columns.high).relu(), (&columns.low - value).relu());
+        let beyond = (&above + &below).positive(&columns.limit, &ZERO);
+        force = force + &columns.limit * (below - above);
+        stiffness = stiffness + &beyond;
+        damping = damping + beyond * LIMIT_DAMPING;
+    }
+    implicit(&force, &stiffness, &damping, speed, way, time)
+}
+
+/// A force with a spring and a damper behind it, as far as they have to be implicit.
+pub(crate) fn implicit(
+    force: &Quantity,
+    stiffness: &Quantity,
+    damping: &Quantity,
+    speed: &Quantity,
+    way: &Quantity,
+    time: f64,
+) -> Quantity {
+    let stiff = stiffness * way * (time * time);
+    let share = if stiff.is_zero() { ZERO } else { stiff.over(&(ONE + &stiff)) };
+    let damper = damping + stiffness * share * time;
+    (force - &damper * speed).over(&(ONE + damper * way * time))
+}

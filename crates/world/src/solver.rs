@@ -1,0 +1,243 @@
+//! One sub-step: forces, constraints, motion.
+//!
+//! Maximal coordinates, semi-implicit: forces change velocities, constraints change velocities (all side by side, every
+//! body's mass split among its constraints), and bodies move with what comes out. Velocities are the state, never
+//! differences of places, so that f32 keeps them. Start at [`Solver::substep`].
+
+use farad_tensor::{Device, Tensor};
+
+use crate::assembly::{Assembly, BodyRow};
+use crate::bodies::{BodySlot, Posed, PosedBodies, Velocities};
+use crate::contacts::ContactGroup;
+use crate::description::{ContactRule, Description};
+use crate::geometry::{Matrix3, Point};
+use crate::joints::JointGroup;
+use crate::quantity::{ONE, Quantity};
+use crate::rows::{Arrangement, Moving};
+use crate::springs::SpringGroup;
+use crate::vector::{Symmetric, Turned, Vector};
+
+/// Rows (bodies, joints, contacts) up to which a world is computed row by row.
+const FEW_ROWS: usize = 6;
+
+/// What bodies are made of, as columns of a slot.
+pub(crate) struct BodyColumns {
+    pub mass: Quantity,
+    pub inverse_mass: Quantity,
+    pub inertia: Symmetric,
+    pub inverse_inertia: Symmetric,
+    linear_drag: Vector,
+    quadratic_drag: Vector,
+    angular_drag: Quantity,
+}
+
+/// Everything that a step of a world is written from.
+pub(crate) struct Solver {
+    pub arrangement: Arrangement,
+    pub plane: bool,
+    pub gravity: Point,
+    pub columns: Vec<BodyColumns>,
+    pub joints: Vec<JointGroup>,
+    pub springs: Vec<SpringGroup>,
+    pub contacts: Vec<ContactGroup>,
+    rule: ContactRule,
+    iterations: usize,
+    /// Whether all bodies are as easily turned about any axis, so that spin never changes by itself.
+    round: bool,
+}
+
+impl Solver {
+    pub fn new(description: &Description, assembly: &Assembly, device: &Device) -> Solver {
+        let plane = description.dimensions == 2;
+        let bodies = &assembly.bodies;
+        let rows = bodies.len() + assembly.joints.len() + assembly.springs.len() + assembly.contacts.len();
+        let arrangement = if rows <= FEW_ROWS { Arrangement::Apart } else { Arrangement::Together };
+        let columns = arrangement.groups(bodies).iter().map(|rows| BodyColumns::new(rows, device)).collect();
+        let even = |body: &BodyRow| {
+            let [[a, b, c], [_, d, e], [_, _, f]] = body.inertia.0;
+            let off = b.abs() + c.abs() + e.abs() + (a - d).abs() + (a - f).abs();
+            off < 1e-9 * a.abs()
+        };
+        Solver {
+            arrangement,
+            plane,
+            gravity: Point(description.gravity()),
+            columns,
+            joints: JointGroup::all(&assembly.joints, bodies, arrangement, device),
+            springs: SpringGroup::all(&assembly.springs, bodies, arrangement, device),
+            contacts: ContactGroup::all(&assembly.contacts, bodies, arrangement, plane, device),
+            rule: description.contact.clone(),
+            iterations: description.iterations,
+            round: plane || bodies.iter().all(even),
+        }
+    }
+
+    /// Where bodies are, with what follows from it.
+    pub fn posed(&self, slots: &[BodySlot]) -> Vec<Posed> {
+        let pose = |(slot, columns): (&BodySlot, &BodyColumns)| {
+            let axes = slot.turn.axes();
+            let inertia = if self.plane {
+                columns.inverse_inertia.clone()
+            } else {
+                axes.matrix(&columns.inverse_inertia)
+            };
+            Posed { at: slot.at.clone(), axes, inertia }
+        };
+        slots.iter().zip(&self.columns).map(pose).collect()
+    }
+
+    /// Moves all bodies by a time. A force of its own on every body may be given, one vector per slot.
+    pub fn substep(
+        &self,
+        slots: &[BodySlot],
+        actions: Option<&Tensor>,
+        forces: Option<&[Vector]>,
+        time: f64,
+    ) -> Vec<BodySlot> {
+        let posed = self.posed(slots);
+        let shown = PosedBodies::new(&posed);
+        let start = Velocities::new(&slots.iter().map(|slot| slot.moving.clone()).collect::<Vec<_>>());
+        let joints: Vec<_> = self.joints.iter().map(|group| group.prepare(&shown, time)).collect();
+        let mut pushes = Velocities::none(slots.len());
+        joints.iter().for_each(|group| group.drive(&start, actions, &mut pushes));
+        self.springs.iter().for_each(|group| group.push(&shown, &start, time, &mut pushes));
+        let mut moving = self.pushed(&posed, slots, &pushes, forces, time);
+        let mut contacts: Vec<_> =
+            self.contacts.iter().map(|group| group.prepare(&shown, &self.rule, time)).collect();
+        let pushed = Velocities::new(&moving);
+        contacts.iter_mut().for_each(|group| group.bounce(&pushed));
+        if !joints.is_empty() || !contacts.is_empty() {
+            for _ in 0..self.iterations {
+                let before = Velocities::new(&moving);
+                let mut pushes = Velocities::none(slots.len());
+                joints.iter().for_each(|group| group.hold(&before, &mut pushes));
+                contacts.iter_mut().for_each(|group| group.hold(&before, &mut pushes));
+                for (n, moving) in moving.iter_mut().enumerate() {
+                    let push = pushes.slot(n);
+                    let velocity = push.velocity.scaled(&self.columns[n].inverse_mass);
+                    moving.velocity = &moving.velocity + velocity;
+                    moving.spin = &moving.spin + posed[n].inertia.times(&push.spin);
+                }
+            }
+        }
+        let moved = slots.iter().zip(&moving).zip(posed.iter().zip(&self.columns));
+        moved
+            .map(|((slot, moving), (posed, columns))| self.moved(slot, moving, posed, columns, time))
+            .collect()
+    }
+
+    /// Velocities after gravity, drag, and what else pushes.
+    fn pushed(
+        &self,
+        posed: &[Posed],
+        slots: &[BodySlot],
+        pushes: &Velocities,
+        forces: Option<&[Vector]>,
+        time: f64,
+    ) -> Vec<Moving> {
+        let one = |n: usize| {
+            let (columns, moving) = (&self.columns[n], &slots[n].moving);
+            let push = pushes.slot(n);
+            let mut impulse = push.velocity;
+            if let Some(forces) = forces {
+                impulse = impulse + &forces[n] * time;
+            }
+            let fall = Vector::known(self.gravity.times(time).0);
+            let velocity = &moving.velocity + impulse.scaled(&columns.inverse_mass) + fall;
+            let spin = &moving.spin + posed[n].inertia.times(&push.spin);
+            columns.slowed(&posed[n].axes, Moving { velocity, spin }, time)
+        };
+        (0..slots.len()).map(one).collect()
+    }
+
+    fn moved(
+        &self,
+        slot: &BodySlot,
+        moving: &Moving,
+        posed: &Posed,
+        columns: &BodyColumns,
+        time: f64,
+    ) -> BodySlot {
+        let at = &slot.at + &moving.velocity * time;
+        let turn = slot.turn.turned(&moving.spin, time);
+        let mut spin = moving.spin.clone();
+        if !self.round {
+            // The angular momentum stays, so the spin follows the axes.
+            let momentum = posed.axes.out(&columns.inertia.times(&posed.axes.own(&spin)));
+            let axes = turn.axes();
+            spin = axes.out(&columns.inverse_inertia.times(&axes.own(&momentum)));
+        }
+        BodySlot { at, turn, moving: Moving { velocity: moving.velocity.clone(), spin } }
+    }
+}
+
+impl BodyColumns {
+    fn new(rows: &[BodyRow], device: &Device) -> BodyColumns {
+        let column =
+            |of: &dyn Fn(&BodyRow) -> f64| Quantity::column(&rows.iter().map(of).collect::<Vec<_>>(), device);
+        let vector = |of: fn(&BodyRow) -> [f64; 3]| {
+            let [x, y, z] = [0, 1, 2].map(|n| column(&|row| of(row)[n]));
+            Vector::new(x, y, z)
+        };
+        let matrix = |of: fn(&BodyRow) -> &Matrix3| {
+            let entry = |r: usize, c: usize| {
+                column(&|row| {
+                    let value = of(row).0[r][c];
+                    let scale = of(row).0[0][0].abs() + of(row).0[2][2].abs();
+                    if value.abs() < 1e-9 * scale { 0.0 } else { value }
+                })
+            };
+            Symmetric {
+                xx: entry(0, 0),
+                yy: entry(1, 1),
+                zz: entry(2, 2),
+                xy: entry(0, 1),
+                xz: entry(0, 2),
+                yz: entry(1, 2),
+            }
+        };
+        BodyColumns {
+            mass: column(&|row| row.mass),
+            inverse_mass: column(&|row| 1.0 / row.mass),
+            inertia: matrix(|row| &row.inertia),
+            inverse_inertia: matrix(|row| &row.inverse_inertia),
+            linear_drag: vector(|row| row.linear_drag),
+            quadratic_drag: vector(|row| row.quadratic_drag),
+            angular_drag: column(&|row| row.angular_drag),
+        }
+    }
+
+    fn has_drag(&self) -> bool {
+        !(self.linear_drag.is_zero() && self.quadratic_drag.is_zero() && self.angular_drag.is_zero())
+    }
+
+    /// Velocities after a time of drag, implicitly: drag never turns a velocity around.
+    fn slowed(&self, axes: &Turned, moving: Moving, time: f64) -> Moving {
+        if !self.has_drag() {
+            return moving;
+        }
+        let own = axes.own(&moving.velocity);
+        let slow = |speed: &Quantity, linear: &Quantity, quadratic: &Quantity| {
+            let rate = (linear + quadratic * speed.abs()) * &self.inverse_mass * time;
+            speed.over(&(ONE + rate))
+        };
+        let [l, q] = [self.linear_drag.parts(), self.quadratic_drag.parts()];
+        let [x, y, z] = [0, 1, 2].map(|n| slow(own.parts()[n], l[n], q[n]));
+        let ease =
+            self.inverse_inertia.trace() * if self.inverse_inertia.xx.is_zero() { 1.0 } else { 1.0 / 3.0 };
+        let turn = (ONE + &self.angular_drag * ease * time).recip();
+        Moving { velocity: axes.out(&Vector::new(x, y, z)), spin: moving.spin.scaled(&turn) }
+    }
+
+    /// The force and the torque of drag.
+    pub fn drag(&self, axes: &Turned, moving: &Moving) -> (Vector, Vector) {
+        let own = axes.own(&moving.velocity);
+        let [l, q] = [self.linear_drag.parts(), self.quadratic_drag.parts()];
+        let [x, y, z] = [0, 1, 2].map(|n| {
+            let speed = own.parts()[n];
+            -((l[n] + q[n] * speed.abs()) * speed)
+        });
+        let turn = -&moving.spin.scaled(&self.angular_drag);
+        (axes.out(&Vector::new(x, y, z)), turn)
+    }
+}

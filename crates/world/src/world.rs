@@ -1,0 +1,292 @@
+//! A world that runs: reset, step, observe, and what is conserved in it.
+//!
+//! Invariant: everything here records graphs and runs nothing. Worlds are the first axis of every tensor.
+
+use farad_tensor::{Device, Tensor};
+
+use crate::assembly::Assembly;
+use crate::bodies::{self, PosedBodies, pack, unpack};
+use crate::description::{Description, Integrator};
+use crate::error::{WorldError, WorldResult};
+use crate::quantity::Quantity;
+use crate::reset::started;
+use crate::sensors::{Readings, SENSORS, WiredSensor};
+use crate::solver::Solver;
+use crate::state::WorldState;
+use crate::vector::Vector;
+
+/// Many copies of a described world on a device.
+///
+/// ```
+/// use farad_tensor::{Device, Tensor};
+/// use farad_world::{World, WorldState};
+/// let device = Device::cpu();
+/// let world = World::named("pendulum", &device)?;
+/// let mut state = world.reset(4, 7);
+/// for _ in 0..10 {
+///     state = world.step(&state, &Tensor::zeros([4, world.motors()], &device));
+/// }
+/// assert_eq!(world.observe(&state).shape()[..], [4, world.observations()]);
+/// # Ok::<(), farad_world::WorldError>(())
+/// ```
+pub struct World {
+    pub(crate) description: Description,
+    pub(crate) assembly: Assembly,
+    pub(crate) solver: Solver,
+    sensors: Vec<WiredSensor>,
+    /// Of every rigid joint: its group and its row there.
+    pub(crate) joint_places: Vec<(usize, usize)>,
+    device: Device,
+}
+
+impl World {
+    /// A world as described. Checks the description first.
+    pub fn new(description: &Description, device: &Device) -> WorldResult<World> {
+        description.check()?;
+        let assembly = Assembly::new(description)?;
+        let solver = Solver::new(description, &assembly, device);
+        let mut joint_places = vec![(0, 0); assembly.joints.len()];
+        for (g, group) in solver.joints.iter().enumerate() {
+            group.members.iter().enumerate().for_each(|(row, &joint)| joint_places[joint] = (g, row));
+        }
+        let wire = |sensor: &crate::Sensor| WiredSensor {
+            row: SENSORS.iter().find(|row| row.name == sensor.kind).expect("checked"),
+            of: match (&sensor.body, &sensor.joint) {
+                (Some(body), _) => description.body(body).expect("checked"),
+                (_, Some(joint)) => {
+                    description.joint(joint).and_then(|joint| assembly.rigid[joint]).expect("checked")
+                }
+                _ => 0,
+            },
+            axis: sensor.axis,
+            scale: sensor.scale,
+        };
+        let sensors = description.sensors.iter().map(wire).collect();
+        Ok(World {
+            description: description.clone(),
+            sensors,
+            assembly,
+            solver,
+            joint_places,
+            device: device.clone(),
+        })
+    }
+
+    /// A world of the table [`WORLDS`](crate::WORLDS).
+    pub fn named(name: &str, device: &Device) -> WorldResult<World> {
+        World::new(&crate::table::described(name)?, device)
+    }
+
+    /// What it was made of.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// How many bodies a world has.
+    pub fn bodies(&self) -> usize {
+        self.description.bodies.len()
+    }
+
+    /// How many motors, and so actions, a world has.
+    pub fn motors(&self) -> usize {
+        self.description.motors.len()
+    }
+
+    /// Least and most of every action.
+    pub fn ranges(&self) -> Vec<[f64; 2]> {
+        self.description.motors.iter().map(|motor| motor.range).collect()
+    }
+
+    /// How many numbers are observed of a world.
+    pub fn observations(&self) -> usize {
+        let plane = usize::from(!self.solver.plane);
+        self.sensors.iter().map(|sensor| sensor.row.widths[plane]).sum()
+    }
+
+    /// The time of a step, in seconds.
+    pub fn time_step(&self) -> f64 {
+        self.description.time_step
+    }
+
+    /// The number of a body.
+    pub fn body(&self, name: &str) -> Option<usize> {
+        self.description.body(name)
+    }
+
+    /// Possible contacts of a world: each is computed in every sub-step.
+    pub fn contacts(&self) -> usize {
+        self.assembly.contacts.len()
+    }
+
+    /// Starts of so many worlds. The same seed gives the same starts on every device.
+    #[track_caller]
+    pub fn reset(&self, worlds: usize, seed: u64) -> WorldState {
+        let noise = Tensor::rand_at(seed, 0, [worlds, self.noise()], &self.device);
+        self.reset_with(&noise)
+    }
+
+    /// How many uniform numbers a start is made of.
+    pub fn noise(&self) -> usize {
+        let each = if self.solver.plane { 3 } else { 6 };
+        self.assembly.joints.len() + self.bodies() * each
+    }
+
+    /// Starts made of uniform numbers from 0 to 1, `[worlds, noise]`: for starts inside of loops.
+    #[track_caller]
+    pub fn reset_with(&self, noise: &Tensor) -> WorldState {
+        started(self, noise)
+    }
+
+    /// The next state. Actions are `[worlds, motors]`.
+    #[track_caller]
+    pub fn step(&self, state: &WorldState, actions: &Tensor) -> WorldState {
+        self.advanced(state, actions, None, self.description.substeps)
+    }
+
+    /// As [`World::step`], with a force on the center of every body, `[worlds, bodies, 2 or 3]`.
+    #[track_caller]
+    pub fn step_with(&self, state: &WorldState, actions: &Tensor, forces: &Tensor) -> WorldState {
+        self.advanced(state, actions, Some(forces), self.description.substeps)
+    }
+
+    /// One of the sub-steps that a step is made of: what loops over long times have as their body.
+    #[track_caller]
+    pub fn substep(&self, state: &WorldState, actions: &Tensor) -> WorldState {
+        self.advanced(state, actions, None, 1)
+    }
+
+    #[track_caller]
+    fn advanced(
+        &self,
+        state: &WorldState,
+        actions: &Tensor,
+        forces: Option<&Tensor>,
+        substeps: usize,
+    ) -> WorldState {
+        let worlds = state.worlds();
+        let wanted = [worlds, self.motors()];
+        assert!(
+            actions.shape()[..] == wanted,
+            "world step: actions are [worlds, motors]: {} ({:?} vs {wanted:?})",
+            self.description.name,
+            &actions.shape()[..],
+        );
+        let forces: Option<Vec<Vector>> = forces.map(|forces| {
+            let still =
+                WorldState { position: state.position.clone(), velocity: forces.clone(), ..state.clone() };
+            unpack(&still, self.solver.arrangement).into_iter().map(|slot| slot.moving.velocity).collect()
+        });
+        let time = self.description.time_step / self.description.substeps as f64;
+        let actions = (self.motors() > 0).then_some(actions);
+        let mut slots = unpack(state, self.solver.arrangement);
+        for _ in 0..substeps {
+            slots = match self.description.integrator {
+                Integrator::SemiImplicit => self.solver.substep(&slots, actions, forces.as_deref(), time),
+                Integrator::RungeKutta => self.solver.smooth_substep(&slots, forces.as_deref(), time),
+            };
+        }
+        pack(&slots, worlds, self.bodies(), self.solver.plane, &self.device)
+    }
+
+    /// What the sensors give, side by side: `[worlds, observations]`.
+    #[track_caller]
+    pub fn observe(&self, state: &WorldState) -> Tensor {
+        let readings = Readings::new(self, state);
+        let all: Vec<Tensor> = self.sensors.iter().map(|sensor| readings.read(sensor)).collect();
+        match all[..] {
+            [] => Tensor::zeros([state.worlds(), 0], &self.device),
+            _ => Tensor::concat(&all.iter().collect::<Vec<_>>(), 1),
+        }
+    }
+
+    /// The energy of every world, `[worlds]`: of motion, of height, of springs between bodies.
+    pub fn energy(&self, state: &WorldState) -> Tensor {
+        let slots = unpack(state, self.solver.arrangement);
+        let posed = self.solver.posed(&slots);
+        let gravity = Vector::known(self.solver.gravity.0);
+        let mut rows = vec![];
+        for ((slot, posed), columns) in slots.iter().zip(&posed).zip(&self.solver.columns) {
+            let spin = posed.axes.own(&slot.moving.spin);
+            let turning = spin.dot(&columns.inertia.times(&spin)) * 0.5;
+            let moving = (slot.moving.velocity.square() * 0.5 - gravity.dot(&slot.at)) * &columns.mass;
+            rows.push(moving + turning);
+        }
+        let shown = PosedBodies::new(&posed);
+        rows.extend(self.solver.springs.iter().map(|group| group.energy(&shown)));
+        self.summed(state.worlds(), rows)
+    }
+
+    fn summed(&self, worlds: usize, rows: Vec<Quantity>) -> Tensor {
+        let sums = rows.into_iter().map(|row| match row {
+            Quantity::Known(value) => Tensor::full(value, [worlds], &self.device),
+            Quantity::Tensor(row) => row.sum_axes([1, 2]),
+        });
+        sums.reduce(|a, b| a + b).unwrap_or_else(|| Tensor::zeros([worlds], &self.device))
+    }
+
+    /// The momentum of every world, `[worlds, 2 or 3]`.
+    pub fn momentum(&self, state: &WorldState) -> Tensor {
+        let masses: Vec<f64> = self.assembly.bodies.iter().map(|body| body.mass).collect();
+        let masses =
+            Tensor::from_f64(&masses, [masses.len(), 1], &self.device).cast(farad_tensor::DType::F32);
+        (&state.velocity * masses).sum_axes([1])
+    }
+
+    /// The angular momentum of every world about the origin, `[worlds, 1 or 3]`.
+    pub fn angular_momentum(&self, state: &WorldState) -> Tensor {
+        let slots = unpack(state, self.solver.arrangement);
+        let posed = self.solver.posed(&slots);
+        let mut sums = [vec![], vec![], vec![]];
+        for ((slot, posed), columns) in slots.iter().zip(&posed).zip(&self.solver.columns) {
+            let spin = posed.axes.own(&slot.moving.spin);
+            let own = posed.axes.out(&columns.inertia.times(&spin));
+            let around = slot.at.cross(&slot.moving.velocity).scaled(&columns.mass);
+            let whole = own + around;
+            sums.iter_mut().zip(whole.parts()).for_each(|(sum, part)| sum.push(part.clone()));
+        }
+        let first = if self.solver.plane { 2 } else { 0 };
+        let parts: Vec<Tensor> =
+            sums.into_iter().skip(first).map(|rows| self.summed(state.worlds(), rows)).collect();
+        Tensor::stack(&parts.iter().collect::<Vec<_>>(), 1)
+    }
+
+    /// How far the anchors of every world's worst joint have come apart, in meters, `[worlds]`.
+    pub fn drift(&self, state: &WorldState) -> Tensor {
+        let slots = unpack(state, self.solver.arrangement);
+        let shown = PosedBodies::new(&self.solver.posed(&slots));
+        let gaps = self.solver.joints.iter().map(|group| {
+            let prepared = group.prepare(&shown, 1.0);
+            let rows = prepared.child().len();
+            prepared.gap().filled(state.worlds(), rows, &self.device).max_axes([1, 2])
+        });
+        gaps.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Tensor::zeros([state.worlds()], &self.device))
+    }
+
+    /// An error that names the first body that is nowhere or faster than 10 km/s, if there is one. Reads the state.
+    pub fn check(&self, state: &WorldState) -> Result<(), farad_tensor::Error> {
+        self.check_from(state, 0)
+    }
+
+    pub(crate) fn check_from(&self, state: &WorldState, step: usize) -> Result<(), farad_tensor::Error> {
+        let sane = |t: &Tensor| t.abs().max_axes([2]).less(1e4).not();
+        let wild = state.tensors().map(sane).into_iter().reduce(|a, b| a | b).expect("four tensors");
+        if !wild.any().to_vec::<bool>()?[0] {
+            return Ok(());
+        }
+        let place = wild.to_vec::<bool>()?.iter().position(|&wild| wild).unwrap_or(0);
+        let (world, body) = (place / self.bodies(), place % self.bodies());
+        let own = |t: &Tensor| t.narrow(0, world, 1).narrow(1, body, 1).to_vec::<f32>();
+        let what = format!("position {:?}, velocity {:?}", own(&state.position)?, own(&state.velocity)?);
+        let body = self.description.bodies[body].name.clone();
+        Err(WorldError::Exploded { step, world, body, what }.into())
+    }
+
+    pub(crate) fn packed(&self, slots: &[bodies::BodySlot], worlds: usize) -> WorldState {
+        pack(slots, worlds, self.bodies(), self.solver.plane, &self.device)
+    }
+}
