@@ -1,7 +1,7 @@
 //! Every world of the table: it is read, runs, stays whole, and is observed.
 
-use farad_tensor::{Device, Tensor};
-use farad_world::{Description, RolloutOptions, WORLDS, World};
+use farad_tensor::{Device, Tensor, scan};
+use farad_world::{Description, RolloutOptions, WORLDS, World, WorldState};
 
 #[test]
 fn every_world_runs_with_random_actions() {
@@ -61,4 +61,23 @@ fn starts_differ_and_hold_together_and_worlds_start_again() {
     let mixed = a.replaced(&mask, &b);
     assert_eq!(read(&mixed.world(1).position), read(&b.world(1).position));
     assert_eq!(read(&mixed.world(2).position), read(&a.world(2).position));
+}
+
+#[test]
+fn a_step_is_the_body_of_a_loop() {
+    for name in ["cart-pole", "swimmer"] {
+        let world = World::named(name, &Device::cpu()).expect("a row");
+        let start = world.reset(3, 2);
+        let actions = Tensor::rand_at(4, 0, [5, 3, world.motors()], world.device()) - 0.5;
+        let (last, seen) = scan(&start.tensors(), &[&actions], |carries, slices| {
+            let next = world.step(&WorldState::from_tensors(carries), &slices[0]);
+            let seen = world.observe(&next);
+            (next.tensors().map(Tensor::clone).to_vec(), vec![seen])
+        });
+        assert_eq!(seen[0].shape()[..], [5, 3, world.observations()]);
+        let other = world.rollout(&start, &actions, &RolloutOptions::default()).last;
+        let (a, b) =
+            (last[0].to_vec::<f32>().expect("a read"), other.position.to_vec::<f32>().expect("a read"));
+        a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < 1e-4, "{name}: {a} {b}"));
+    }
 }
