@@ -78,8 +78,8 @@ pub fn checksum_of(path: &Path, bytes: &[u8]) -> Result<u32> {
 }
 
 /// Reads all tensors of a safetensors file onto a device. Dtypes that a GPU cannot hold are
-/// converted to the nearest that it can (`f64` and `bf16` to `f32`, `i64` to `i32`, `u8` to `u32`); an `i64` that is no
-/// `i32` is an error.
+/// converted to the nearest that it can (`f64` to `f32`, `i64` and `i16` to `i32`, `u64` and `u16` to `u32`); an integer
+/// that does not fit is an error.
 pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<HashMap<String, Tensor>> {
     let path = path.as_ref();
     let bytes =
