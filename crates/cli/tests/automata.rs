@@ -40,7 +40,7 @@ fn the_numbers_of_a_report_agree() {
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     let of = |pass: &str| rows.iter().find(|row| row[1] == pass).map(|row| number(row[2]));
-    let text = report.lines().find(|line| line.starts_with("What perceives")).unwrap();
+    let text = report.lines().find(|line| line.starts_with("Perception is")).unwrap();
     let between = |before: &str, after: &str| {
         let rest = text.split_once(before).unwrap_or_else(|| panic!("{before:?} in {text}")).1;
         number(rest.split_once(after).unwrap_or_else(|| panic!("{after:?} in {text}")).0)

@@ -24,7 +24,8 @@ const BALL: &str = r#"{
 }"#;
 
 fn main() -> Result<(), Error> {
-    let device = Device::best();
+    let name = std::env::args().nth(1).unwrap_or("best".into());
+    let device = Device::named(&name)?;
     let world = World::new(&Description::from_json(BALL)?, &device)?;
     let start = world.reset(1, 0);
     let actions = Tensor::zeros([STEPS, 1, world.motors()], &device);

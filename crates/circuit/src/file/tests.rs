@@ -136,7 +136,7 @@ fn wrong_files_say_what_is_wrong() {
         let cut = Circuit::from_json(&whole[..end]).unwrap_err();
         assert!(matches!(cut, Error::Truncated { .. }), "{end}: {cut}");
     }
-    assert!(error(&whole.replace("\"version\":1", "\"version\":2")).contains("of a newer version (2 vs 1)"));
+    assert!(error(&whole.replace("\"version\":1", "\"version\":2")).contains("newer version (2 vs 1)"));
     assert!(error(&whole.replace("farad-circuit", "else")).contains("another format: \"else\""));
     assert!(error(&whole.replace("\"wires\":7", "\"wires\":true")).contains("not as it should be"));
     assert!(error("[1, 2]").contains("not as it should be"));
@@ -154,8 +154,7 @@ fn a_cell_must_fit_its_channels() {
     );
     assert!(wrong("\"channels\":2", "\"channels\":18446744073709551615").contains("do not fit"));
     assert!(
-        wrong("\"visible\":[1]", "\"visible\":[2]")
-            .contains("visible channel is not there (2 vs 2 channels)")
+        wrong("\"visible\":[1]", "\"visible\":[2]").contains("no such visible channel (2 vs 2 channels)")
     );
     assert!(wrong("\"fire_rate\":1.0", "\"fire_rate\":1.5").contains("fire rate is no probability"));
     assert!(wrong("\"edge\":\"wrap\"", "\"edge\":\"mirror\"").contains("mirror"));

@@ -247,8 +247,8 @@ impl Cma {
         let trials = self.settings.trials;
         let found = fitness(&*self.environment, &self.network, &rows, trials, &self.device);
         let found = found.reshape([seeds, population]);
-        let sigmas: Vec<f64> = self.distributions.iter().map(|d| d.sigma).collect();
-        let course = course(&found, &Tensor::from_f64(&sigmas, [seeds], &self.device));
+        let sigmas: Vec<f32> = self.distributions.iter().map(|d| d.sigma as f32).collect();
+        let course = course(&found, &Tensor::from_vec(sigmas, [seeds], &self.device));
         Tensor::compute_all(&[&found, &course])?;
         let totals = found.to_vec::<f32>()?;
         for (n, distribution) in self.distributions.iter_mut().enumerate() {

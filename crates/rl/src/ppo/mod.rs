@@ -117,7 +117,8 @@ impl Ppo {
             rates.len(),
             self.seeds
         );
-        self.rates = Tensor::from_f64(rates, [self.seeds], &self.device);
+        let rates = rates.iter().map(|&rate| rate as f32).collect::<Vec<_>>();
+        self.rates = Tensor::from_vec(rates, [self.seeds], &self.device);
         self
     }
 
