@@ -31,7 +31,7 @@ use roots::{Roots, roots};
 use work::{Ancestors, Work, order, tangled};
 
 /// The kernels of a graph and the nodes that live in memory.
-pub struct Fused {
+pub struct FusedGraph {
     /// In an order in which producers come first.
     pub works: Vec<Work>,
     /// Whether each node lives in memory between kernels.
@@ -39,7 +39,7 @@ pub struct Fused {
 }
 
 /// Groups the graph's nodes into kernels.
-pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
+pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> FusedGraph {
     let Roots { mut materialized, ends } = roots(graph, outputs, target);
     let Cuts { long, mut apart } = cut(graph, &mut materialized, &ends, target);
     let mut ancestors = Ancestors::of(graph);
@@ -55,7 +55,7 @@ pub fn fuse(graph: &Graph, outputs: &[NodeId], target: &Target) -> Fused {
         let again = shared(graph, &drafts, &materialized, &long, target);
         if again.is_empty() {
             let works = order(graph, drafts);
-            return Fused { works, materialized };
+            return FusedGraph { works, materialized };
         }
         again.into_iter().for_each(|id| materialized[id.index()] = true);
     }

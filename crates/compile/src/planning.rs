@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{DType, Graph, NodeId, Op};
 
-use crate::fusion::Fused;
+use crate::fusion::FusedGraph;
 use crate::fusion::draft::{Draft, resident};
 use crate::fusion::work::{Work, touches};
 use crate::passes::PassWatcher;
@@ -26,7 +26,7 @@ use crate::program::{
     Buffer, BufferId, Code, Custom, Kernel, Output, Place, Program, Scatter, Segment, Site, Sort, Spec, Step,
     Sums, Target, View,
 };
-use assemble::{Memory, kernel};
+use assemble::{PlannedMemory, kernel};
 use bundle_sums::{Sum, bundle};
 use limits::ALIGNMENT;
 use unroll_axes::{apart, unroll};
@@ -37,7 +37,7 @@ pub fn plan(
     graph: &Graph,
     outputs: &[NodeId],
     donations: &[(usize, usize)],
-    mut fused: Fused,
+    mut fused: FusedGraph,
     target: &Target,
     watcher: &mut PassWatcher<'_>,
 ) -> Program {
@@ -80,7 +80,7 @@ struct Planner<'a, 'w> {
     sorts: HashMap<NodeId, Sort>,
 }
 
-impl Memory for Planner<'_, '_> {
+impl PlannedMemory for Planner<'_, '_> {
     fn buffer(&self, node: NodeId) -> BufferId {
         let base = resident(self.graph, &self.materialized, node).unwrap_or(node);
         *self.homes.get(&base).unwrap_or_else(|| panic!("{} has no memory", self.graph.node(node).op.name()))

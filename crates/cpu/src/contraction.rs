@@ -7,7 +7,7 @@
 //! other product is a [`matrix_product`].
 //!
 //! Invariant: in which order an element adds its terms depends on sizes alone, never on threads. Start at
-//! [`sliced_product::Sliced`], then [`matrix_product::Plan`].
+//! [`sliced_product::Sliced`], then [`matrix_product::MatrixPlan`].
 
 pub mod matrix_product;
 pub mod sliced_product;

@@ -11,18 +11,18 @@ use crate::memory::view_access::{Access, Range};
 
 /// A planned custom op.
 #[derive(Debug)]
-pub struct Plan {
+pub struct CustomPlan {
     op: Arc<dyn CustomOp>,
     shapes: Vec<Shape>,
     operands: Vec<usize>,
     results: Vec<usize>,
 }
 
-impl Plan {
+impl CustomPlan {
     /// Plans a custom op. What its GPU kernels would share is not needed here.
-    pub fn new(custom: &Custom) -> Plan {
+    pub fn new(custom: &Custom) -> CustomPlan {
         let numbers = |ids: &[farad_compile::program::BufferId]| ids.iter().map(|id| id.0 as usize).collect();
-        Plan {
+        CustomPlan {
             op: custom.op.clone(),
             shapes: custom.shapes.clone(),
             operands: numbers(&custom.operands),

@@ -14,9 +14,9 @@ use crate::memory::block_pool::{Pool, Purpose, start};
 
 /// A handle to the CPU as a device; clones share memory pool, counters and profile.
 #[derive(Clone)]
-pub struct Device(pub(crate) Arc<State>);
+pub struct Device(pub(crate) Arc<CpuState>);
 
-pub(crate) struct State {
+pub(crate) struct CpuState {
     pub pool: Arc<Pool>,
     pub runs: AtomicUsize,
     pub kernels: AtomicUsize,
@@ -55,7 +55,7 @@ impl Device {
     /// A device that never holds more than `limit` bytes, its pool included.
     pub fn with_limit(limit: Option<usize>) -> Device {
         tracing::debug!(lanes = crate::simd::lanes::lanes().name, "cpu device");
-        Device(Arc::new(State {
+        Device(Arc::new(CpuState {
             pool: Pool::new(limit),
             runs: AtomicUsize::new(0),
             kernels: AtomicUsize::new(0),

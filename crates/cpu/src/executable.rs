@@ -42,17 +42,17 @@ pub struct Executable {
 /// A planned step.
 struct ReadyStep {
     label: Arc<str>,
-    plan: Plan,
+    plan: LoadedKernel,
     costs: Costs,
 }
 
-enum Plan {
+enum LoadedKernel {
     Nest(Box<Nest>),
-    Product(Box<matrix_product::Plan>),
+    Product(Box<matrix_product::MatrixPlan>),
     Contraction(Sliced),
-    Scatter(scatter::Plan),
-    Sort(sort::Plan),
-    Custom(custom_op::Plan),
+    Scatter(scatter::ScatterPlan),
+    Sort(sort::SortPlan),
+    Custom(custom_op::CustomPlan),
     Loop { of: Loop, steps: Vec<ReadyStep> },
 }
 
@@ -171,20 +171,20 @@ impl Executable {
         let profiler = &self.device.0.profiler;
         let timed = profiler.times_launches();
         for step in steps {
-            if let Plan::Loop { of, steps } = &step.plan {
+            if let LoadedKernel::Loop { of, steps } = &step.plan {
                 self.repeat(of, steps, context);
                 continue;
             }
             self.device.0.kernels.fetch_add(1, Ordering::Relaxed);
             let started = timed.then(Instant::now);
             match &step.plan {
-                Plan::Nest(nest) => nest.run(context),
-                Plan::Product(plan) => plan.run(context),
-                Plan::Contraction(sliced) => sliced.run(context),
-                Plan::Scatter(plan) => plan.run(context),
-                Plan::Sort(plan) => plan.run(context),
-                Plan::Custom(plan) => plan.run(context),
-                Plan::Loop { .. } => unreachable!("loops are handled above"),
+                LoadedKernel::Nest(nest) => nest.run(context),
+                LoadedKernel::Product(plan) => plan.run(context),
+                LoadedKernel::Contraction(sliced) => sliced.run(context),
+                LoadedKernel::Scatter(plan) => plan.run(context),
+                LoadedKernel::Sort(plan) => plan.run(context),
+                LoadedKernel::Custom(plan) => plan.run(context),
+                LoadedKernel::Loop { .. } => unreachable!("loops are handled above"),
             }
             if let Some(started) = started {
                 let nanoseconds = started.elapsed().as_nanos() as u64;
@@ -223,7 +223,7 @@ fn list_launches<'a>(steps: &'a [ReadyStep], trips: usize, launches: &mut Vec<(&
     for _ in 0..trips {
         for step in steps {
             match &step.plan {
-                Plan::Loop { of, steps } => list_launches(steps, of.trips, launches),
+                LoadedKernel::Loop { of, steps } => list_launches(steps, of.trips, launches),
                 _ => launches.push((&step.label, step.costs)),
             }
         }
@@ -250,15 +250,15 @@ fn ready(
                 let contraction = sliced_product::plan_fused(fused, &mut temporaries, &step.label)?;
                 *most = (*most).max(temporaries.bytes);
                 match contraction {
-                    Some(sliced) => Plan::Contraction(sliced),
-                    None => Plan::Nest(Box::new(Nest::new(fused, specs, &step.label)?)),
+                    Some(sliced) => LoadedKernel::Contraction(sliced),
+                    None => LoadedKernel::Nest(Box::new(Nest::new(fused, specs, &step.label)?)),
                 }
             }
             Kernel::Product(product) => {
                 let mut temporaries = Temporaries { specs, offsets, bytes: 0 };
                 let plan = match sliced_product::plan(product, &mut temporaries, &step.label)? {
-                    Some(sliced) => Plan::Contraction(sliced),
-                    None => Plan::Product(Box::new(matrix_product::Plan::new(
+                    Some(sliced) => LoadedKernel::Contraction(sliced),
+                    None => LoadedKernel::Product(Box::new(matrix_product::MatrixPlan::new(
                         product,
                         &mut temporaries,
                         &step.label,
@@ -269,31 +269,34 @@ fn ready(
             }
             Kernel::Scatter(scatter) => {
                 let signed = scatter::is_signed(specs[scatter.index.0.0 as usize].dtype);
-                Plan::Scatter(scatter::Plan::new(scatter, signed))
+                LoadedKernel::Scatter(scatter::ScatterPlan::new(scatter, signed))
             }
             Kernel::Sums(sums) => {
                 for fused in sums.apart() {
                     let costs = Costs::of(&Kernel::Fused(fused.clone()), buffers, slots);
-                    let plan = Plan::Nest(Box::new(Nest::new(&fused, specs, &step.label)?));
+                    let plan = LoadedKernel::Nest(Box::new(Nest::new(&fused, specs, &step.label)?));
                     list.push(ReadyStep { label: step.label.as_str().into(), plan, costs });
                 }
                 continue;
             }
             Kernel::Recurrence(recurrence) => {
-                Plan::Nest(Box::new(recurrence_nest::plan(recurrence, specs, &step.label)?))
+                LoadedKernel::Nest(Box::new(recurrence_nest::plan(recurrence, specs, &step.label)?))
             }
-            Kernel::Sort(sort) => Plan::Sort(sort::Plan::new(sort)),
+            Kernel::Sort(sort) => LoadedKernel::Sort(sort::SortPlan::new(sort)),
             Kernel::Custom(custom) => {
                 let wide = custom.operands.iter().chain(&custom.results).map(|id| specs[id.0 as usize].dtype);
                 if let Some(dtype) = wide.into_iter().find(|dtype| dtype.is_wide()) {
                     return Err(Error::Register { op: custom.op.name().into(), dtype });
                 }
-                Plan::Custom(custom_op::Plan::new(custom))
+                LoadedKernel::Custom(custom_op::CustomPlan::new(custom))
             }
             Kernel::Loop(of) => {
                 // A body that never runs may name buffers of no length.
                 let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };
-                Plan::Loop { of: of.clone(), steps: ready(body, (buffers, &of.slots), specs, offsets, most)? }
+                LoadedKernel::Loop {
+                    of: of.clone(),
+                    steps: ready(body, (buffers, &of.slots), specs, offsets, most)?,
+                }
             }
         };
         let costs = Costs::of(&step.kernel, buffers, slots);

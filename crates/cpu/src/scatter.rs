@@ -14,7 +14,7 @@ use crate::simd::lanes::lanes;
 
 /// A planned scatter over `[before, along, behind]`.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ScatterPlan {
     source: (usize, Access),
     index: (usize, Access),
     /// Whether an index holds for all elements behind the axis; then its access leaves them out.
@@ -35,16 +35,16 @@ struct ScatterPart {
     behind: (usize, usize),
 }
 
-impl Plan {
+impl ScatterPlan {
     /// Plans a scatter; `signed` says whether indices are `i32`.
-    pub fn new(scatter: &Scatter, signed: bool) -> Plan {
+    pub fn new(scatter: &Scatter, signed: bool) -> ScatterPlan {
         let sizes = &scatter.axes;
         let all: Vec<usize> = (0..sizes.len()).collect();
         let (rows, behind) = all.split_at(scatter.axis + 1);
         let view = &scatter.index.1;
         let moves = |values: &[i64]| behind.iter().any(|&axis| values[axis] != 0);
         let by_row = !moves(&view.strides) && !view.guards.iter().any(|g| moves(&g.coefficients));
-        Plan {
+        ScatterPlan {
             source: (scatter.source.0.0 as usize, Access::new(&scatter.source.1, sizes, &all, &[])),
             index: (
                 scatter.index.0.0 as usize,

@@ -3,7 +3,7 @@
 //! An element becomes a whole number, its key, whose order is the element's; with its position behind
 //! it, no two numbers of a row are equal, so every way of sorting them gives the same, stable order.
 //! Rows are shared out; a single long row is sorted by all threads. Where only the first of an order are asked for,
-//! one pass keeps the least numbers met so far. Start at [`Plan::run`].
+//! one pass keeps the least numbers met so far. Start at [`SortPlan::run`].
 
 use farad_compile::program::{Keys, Sort};
 use farad_ir::DType;
@@ -21,12 +21,12 @@ const DIGITS: usize = 1 << DIGIT;
 
 /// A planned sort.
 #[derive(Debug)]
-pub struct Plan(Sort);
+pub struct SortPlan(Sort);
 
-impl Plan {
+impl SortPlan {
     /// Plans a sort.
-    pub fn new(sort: &Sort) -> Plan {
-        Plan(sort.clone())
+    pub fn new(sort: &Sort) -> SortPlan {
+        SortPlan(sort.clone())
     }
 
     /// Runs the sort.

@@ -180,16 +180,16 @@ fn is_loaded(graph: &Graph, ends: &HashMap<NodeId, NodeId>, id: NodeId) -> bool 
 }
 
 /// What every node pulls, kept as long as a later node reads it.
-struct Memory {
+struct ChainMemory {
     pulled: Vec<Option<Rc<Pulled>>>,
     readers: Vec<u32>,
 }
 
-impl Memory {
-    fn of(graph: &Graph) -> Memory {
+impl ChainMemory {
+    fn of(graph: &Graph) -> ChainMemory {
         let mut readers = vec![0; graph.nodes.len()];
         graph.nodes.iter().flat_map(|node| &node.operands).for_each(|operand| readers[operand.index()] += 1);
-        Memory { pulled: vec![None; graph.nodes.len()], readers }
+        ChainMemory { pulled: vec![None; graph.nodes.len()], readers }
     }
 
     fn get(&self, id: NodeId) -> Rc<Pulled> {
@@ -208,7 +208,7 @@ impl Memory {
 
 /// Marks the nodes of programs that pull more than a tape holds: those that do, and all that these pull.
 fn mark_long(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
-    let mut memory = Memory::of(graph);
+    let mut memory = ChainMemory::of(graph);
     for id in graph.ids() {
         let operands = &graph.node(id).operands;
         let below: Vec<Rc<Pulled>> = operands.iter().map(|&operand| memory.get(operand)).collect();
@@ -236,7 +236,7 @@ struct Cutting<'a> {
     graph: &'a Graph,
     ends: &'a HashMap<NodeId, NodeId>,
     limits: TapeLimits,
-    memory: Memory,
+    memory: ChainMemory,
     /// How many nodes read each, itself or through moves.
     readers: Vec<u32>,
 }
@@ -251,7 +251,7 @@ impl<'a> Cutting<'a> {
         }
         let (nodes, depth, cost) = (MOST_PULLED, DEEPEST_PULLED, MOST_COST);
         let limits = TapeLimits { nodes, loads: target.bindings - 1, depth, cost, places: true };
-        Cutting { graph, ends, limits, memory: Memory::of(graph), readers }
+        Cutting { graph, ends, limits, memory: ChainMemory::of(graph), readers }
     }
 
     fn run(mut self, materialized: &mut [bool], cuts: &mut Cuts) {

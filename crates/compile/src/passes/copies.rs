@@ -7,13 +7,13 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
-use crate::fusion::Fused;
+use crate::fusion::FusedGraph;
 use crate::fusion::weave::weave;
 use crate::fusion::work::touches;
 use crate::program::Target;
 
 /// The parts of packs that a kernel reads while it writes another part of the same pack.
-pub fn clashes(graph: &Graph, fused: &Fused) -> HashSet<NodeId> {
+pub fn clashes(graph: &Graph, fused: &FusedGraph) -> HashSet<NodeId> {
     let packs = graph.ids().filter(|&id| matches!(graph.node(id).op, Op::Pack(..)));
     let pack_of: HashMap<NodeId, NodeId> =
         packs.flat_map(|id| graph.node(id).operands.iter().map(move |&part| (part, id))).collect();

@@ -8,7 +8,7 @@ use crate::fusion::product::{Roles, Source, sources};
 use crate::program::{BufferId, Code, Fused, Instr, Kernel, Operand, Product, Reg, Store, View};
 
 /// Where nodes live.
-pub trait Memory {
+pub trait PlannedMemory {
     /// The buffer that holds a resident node.
     fn buffer(&self, node: NodeId) -> BufferId;
 }
@@ -18,7 +18,7 @@ pub fn kernel(
     graph: &Graph,
     draft: &Draft,
     materialized: &[bool],
-    memory: &dyn Memory,
+    memory: &dyn PlannedMemory,
     sites: usize,
 ) -> Kernel {
     match draft.product {
@@ -27,7 +27,7 @@ pub fn kernel(
     }
 }
 
-fn assemble_fused(draft: &Draft, memory: &dyn Memory, sites: usize) -> Fused {
+fn assemble_fused(draft: &Draft, memory: &dyn PlannedMemory, sites: usize) -> Fused {
     let count = draft.axes.len();
     let real = |a: &usize| draft.axes[*a] != 1;
     let outer: Vec<usize> = (0..count).filter(|a| !draft.reduced.contains(a)).filter(real).collect();
@@ -43,7 +43,7 @@ fn assemble_fused(draft: &Draft, memory: &dyn Memory, sites: usize) -> Fused {
     fused
 }
 
-fn stores(draft: &Draft, order: &[usize], memory: &dyn Memory) -> Vec<Store> {
+fn stores(draft: &Draft, order: &[usize], memory: &dyn PlannedMemory) -> Vec<Store> {
     let store = |r: &crate::fusion::draft::Written| Store {
         buffer: memory.buffer(r.node),
         value: r.value,
@@ -66,7 +66,7 @@ fn reorder(view: &View, order: &[usize]) -> View {
     }
 }
 
-fn place(instr: &Instr, order: &[usize], memory: &dyn Memory, sites: usize) -> Instr {
+fn place(instr: &Instr, order: &[usize], memory: &dyn PlannedMemory, sites: usize) -> Instr {
     let mut instr = instr.clone();
     if let Some(view) = instr.code.view_mut() {
         *view = reorder(view, order);
@@ -122,7 +122,7 @@ fn assemble_product(
     draft: &Draft,
     id: NodeId,
     materialized: &[bool],
-    memory: &dyn Memory,
+    memory: &dyn PlannedMemory,
 ) -> Product {
     let node = graph.node(id);
     let Op::Contract(contraction) = &node.op else { unreachable!("a product is a contraction") };

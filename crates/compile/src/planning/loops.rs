@@ -7,7 +7,7 @@ use farad_ir::{NodeId, Op};
 use super::Planner;
 use crate::fusion::weave::weave;
 use crate::passes::PassResult;
-use crate::planning::assemble::{Memory, copy, rename};
+use crate::planning::assemble::{PlannedMemory, copy, rename};
 use crate::program::{BufferId, Kernel, Loop, Place, Spec, Target};
 
 impl Planner<'_, '_> {

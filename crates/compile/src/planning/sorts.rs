@@ -5,7 +5,7 @@
 use farad_ir::{DType, NodeId, Op};
 
 use super::{Planner, limits};
-use crate::planning::assemble::Memory;
+use crate::planning::assemble::PlannedMemory;
 use crate::program::{BufferId, Kernel, Keys, Place, Sort, Spec, Target};
 
 /// Rows that are put in order.

@@ -7,7 +7,7 @@ use farad_ir::{DType, NodeId};
 
 use super::{Planner, limits};
 use crate::fusion::weave::{Homes, Woven};
-use crate::planning::assemble::{CopiedPart, Memory, copy_all};
+use crate::planning::assemble::{CopiedPart, PlannedMemory, copy_all};
 use crate::program::{BufferId, Place, Spec, Target};
 
 impl Planner<'_, '_> {

@@ -199,7 +199,7 @@ impl Dots {
             while row < rows.len() {
                 let fits = |tile: &&DotTile| tile.columns == wide && tile.rows <= rows.len() - row;
                 let tile = table.dots.iter().find(fits).expect("a tile of one row");
-                let job = register_tile::Dots {
+                let job = register_tile::DotsTile {
                     lhs,
                     rows: &rows[row..row + tile.rows],
                     rhs,

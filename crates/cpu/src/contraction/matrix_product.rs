@@ -15,7 +15,7 @@ use crate::simd::small_matrix::{Block, Multiply};
 
 /// A planned product.
 #[derive(Debug)]
-pub struct Plan {
+pub struct MatrixPlan {
     /// Operands that are not plain matrices, evaluated into temporaries.
     prepare: Vec<Nest>,
     /// What is multiplied: `f32` or `f64`.
@@ -24,15 +24,15 @@ pub struct Plan {
     m: usize,
     n: usize,
     k: usize,
-    lhs: Matrix,
-    rhs: Matrix,
-    out: Matrix,
+    lhs: ProductMatrix,
+    rhs: ProductMatrix,
+    out: ProductMatrix,
     epilogue: Option<Nest>,
 }
 
 /// Where a batch of matrices lies in a buffer.
 #[derive(Clone, Debug)]
-pub struct Matrix {
+pub struct ProductMatrix {
     /// Which buffer.
     pub buffer: usize,
     /// Elements before the first.
@@ -45,17 +45,23 @@ pub struct Matrix {
     pub column: i64,
 }
 
-impl Matrix {
+impl ProductMatrix {
     /// A view over `batch` axes, `rows` axes and the rest; `None` where rows or columns are several axes that do not
     /// follow each other.
-    fn of(buffer: usize, view: &View, axes: &[usize], [batch, rows]: [usize; 2]) -> Option<Matrix> {
+    fn of(buffer: usize, view: &View, axes: &[usize], [batch, rows]: [usize; 2]) -> Option<ProductMatrix> {
         let one = |from: usize, to: usize| {
             let inner = to.checked_sub(1).filter(|_| from < to);
             let follows = |a: usize| view.strides[a] == view.strides[a + 1] * axes[a + 1] as i64;
             (from + 1..to).all(|a| follows(a - 1)).then(|| inner.map_or(0, |a| view.strides[a]))
         };
         let (row, column) = (one(batch, batch + rows)?, one(batch + rows, axes.len())?);
-        Some(Matrix { buffer, offset: view.offset, batch: view.strides[..batch].to_vec(), row, column })
+        Some(ProductMatrix {
+            buffer,
+            offset: view.offset,
+            batch: view.strides[..batch].to_vec(),
+            row,
+            column,
+        })
     }
 
     /// Where the matrix of a batch starts, given the batch axes.
@@ -102,9 +108,9 @@ impl Temporaries<'_> {
     }
 }
 
-impl Plan {
+impl MatrixPlan {
     /// Plans a product.
-    pub fn new(product: &Product, temporaries: &mut Temporaries, label: &str) -> Result<Plan, Error> {
+    pub fn new(product: &Product, temporaries: &mut Temporaries, label: &str) -> Result<MatrixPlan, Error> {
         let [left, right, whole] = product.axes();
         let counts = [product.batch.len(), product.m.len(), product.n.len(), product.k.len()];
         let mut prepare = Vec::new();
@@ -112,8 +118,8 @@ impl Plan {
         let rhs = operand(&product.rhs, &right, [counts[0], counts[3]], temporaries, &mut prepare, label)?;
         let (out, epilogue) = result(product, &whole, temporaries, label)?;
         let sizes = (product.rows(), product.columns(), product.terms());
-        let plan = Plan::with(prepare, product.batch.clone(), sizes, (lhs, rhs, out), epilogue);
-        Ok(Plan { dtype: dtype(product), ..plan })
+        let plan = MatrixPlan::with(prepare, product.batch.clone(), sizes, (lhs, rhs, out), epilogue);
+        Ok(MatrixPlan { dtype: dtype(product), ..plan })
     }
 
     /// A product of matrices that `prepare` makes or that are there, into a matrix that `epilogue` works on.
@@ -121,10 +127,10 @@ impl Plan {
         prepare: Vec<Nest>,
         batch: Vec<usize>,
         (m, n, k): (usize, usize, usize),
-        (lhs, rhs, out): (Matrix, Matrix, Matrix),
+        (lhs, rhs, out): (ProductMatrix, ProductMatrix, ProductMatrix),
         epilogue: Option<Nest>,
-    ) -> Plan {
-        let mut plan = Plan { prepare, dtype: DType::F32, batch, m, n, k, lhs, rhs, out, epilogue };
+    ) -> MatrixPlan {
+        let mut plan = MatrixPlan { prepare, dtype: DType::F32, batch, m, n, k, lhs, rhs, out, epilogue };
         plan.fold();
         plan
     }
@@ -133,9 +139,10 @@ impl Plan {
     fn fold(&mut self) {
         while let Some((&size, axis)) = self.batch.last().zip(self.batch.len().checked_sub(1)) {
             let (lhs, rhs, out) = (&mut self.lhs, &mut self.rhs, &mut self.out);
-            let follows =
-                |x: &Matrix, len: usize, stride: i64| size == 1 || x.batch[axis] == stride * len as i64;
-            let stays = |x: &Matrix| size == 1 || x.batch[axis] == 0;
+            let follows = |x: &ProductMatrix, len: usize, stride: i64| {
+                size == 1 || x.batch[axis] == stride * len as i64
+            };
+            let stays = |x: &ProductMatrix| size == 1 || x.batch[axis] == 0;
             if stays(rhs) && follows(lhs, self.m, lhs.row) && follows(out, self.m, out.row) {
                 self.m *= size;
             } else if stays(lhs) && follows(rhs, self.n, rhs.column) && follows(out, self.n, out.column) {
@@ -183,7 +190,7 @@ impl Plan {
 
     /// The matrices of one batch.
     fn block(&self, context: Context, batch: usize) -> Multiply {
-        let block = |matrix: &Matrix| {
+        let block = |matrix: &ProductMatrix| {
             let start = context.bindings[matrix.buffer].start.cast::<f32>();
             // SAFETY: views were checked against their buffers when the program was loaded.
             let start = unsafe { start.offset(matrix.first(&self.batch, batch)) };
@@ -200,15 +207,15 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl MatrixPlan {
     /// The product of one batch in `f64`.
     fn multiply_wide(&self, context: Context, batch: usize) {
-        let start = |matrix: &Matrix| {
+        let start = |matrix: &ProductMatrix| {
             let start = context.bindings[matrix.buffer].start.cast::<f64>();
             // SAFETY: views were checked against their buffers when the program was loaded.
             unsafe { start.offset(matrix.first(&self.batch, batch)) }
         };
-        let steps = |matrix: &Matrix| (matrix.column as isize, matrix.row as isize);
+        let steps = |matrix: &ProductMatrix| (matrix.column as isize, matrix.row as isize);
         let (out, lhs, rhs) = (steps(&self.out), steps(&self.lhs), steps(&self.rhs));
         let parallel = rayon::current_num_threads() > 1 && self.m * self.n * self.k >= LARGE;
         // SAFETY: matrices are in memory, and results apart from operands.
@@ -294,7 +301,7 @@ fn plain(
     counts: [usize; 2],
     specs: &[Spec],
     label: &str,
-) -> Result<Option<Matrix>, Error> {
+) -> Result<Option<ProductMatrix>, Error> {
     let Code::Load(buffer, view) = &operand.tape[operand.value.0 as usize].code else { return Ok(None) };
     let spec = specs[buffer.0 as usize];
     let multiplied = operand.tape[operand.value.0 as usize].dtype.register();
@@ -302,7 +309,7 @@ fn plain(
         return Ok(None);
     }
     view_access::check(view, axes, spec.len, label)?;
-    Ok(Matrix::of(buffer.0 as usize, view, axes, counts))
+    Ok(ProductMatrix::of(buffer.0 as usize, view, axes, counts))
 }
 
 fn operand(
@@ -312,12 +319,12 @@ fn operand(
     temporaries: &mut Temporaries,
     prepare: &mut Vec<Nest>,
     label: &str,
-) -> Result<Matrix, Error> {
+) -> Result<ProductMatrix, Error> {
     if let Some(matrix) = plain(operand, axes, counts, temporaries.specs, label)? {
         return Ok(matrix);
     }
     let (buffer, view) = evaluated(operand, axes, counts[0], temporaries, prepare, label)?;
-    Ok(Matrix::of(buffer.0 as usize, &view, axes, counts).expect("a contiguous matrix"))
+    Ok(ProductMatrix::of(buffer.0 as usize, &view, axes, counts).expect("a contiguous matrix"))
 }
 
 /// An operand in a temporary, whose axes behind `batch` are contiguous, and how it is read there.
@@ -362,7 +369,7 @@ fn result(
     axes: &[usize],
     temporaries: &mut Temporaries,
     label: &str,
-) -> Result<(Matrix, Option<Nest>), Error> {
+) -> Result<(ProductMatrix, Option<Nest>), Error> {
     let loaded = |buffer: BufferId| {
         product
             .epilogue
@@ -370,7 +377,7 @@ fn result(
             .any(|i| matches!(&i.code, Code::Load(b, _) | Code::Take { buffer: b, .. } if *b == buffer))
     };
     let (counts, dtype) = ([product.batch.len(), product.m.len()], dtype(product));
-    let matrix = |buffer: BufferId, view: &View| Matrix::of(buffer.0 as usize, view, axes, counts);
+    let matrix = |buffer: BufferId, view: &View| ProductMatrix::of(buffer.0 as usize, view, axes, counts);
     let fits = |store: &&Store| {
         let spec = temporaries.specs[store.buffer.0 as usize];
         let Some(matrix) = matrix(store.buffer, &store.view) else { return false };

@@ -1,7 +1,7 @@
 //! Register tiles of products: some rows times some vectors of a result, kept in registers over all terms.
 //!
 //! Operands are read where they lie, through tables of offsets, so that what overlaps in memory (the windows of a
-//! convolution) needs no copy of its own. Two forms: [`Rows`] runs along the columns of the result, [`Dots`] along
+//! convolution) needs no copy of its own. Two forms: [`RowsTile`] runs along the columns of the result, [`DotsTile`] along
 //! the terms. A result element adds its terms in an order that no tile size changes.
 
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ pub struct Piece {
 }
 
 /// `out[r, piece] = Σ_k lhs[k, r] · rhs[terms[k] + piece]` for the rows of one panel.
-pub struct Rows<'a> {
+pub struct RowsTile<'a> {
     /// A panel: for every term as many elements as the tile has rows.
     pub lhs: *const f32,
     pub rhs: *const f32,
@@ -34,7 +34,7 @@ pub struct Rows<'a> {
 }
 
 /// `out[r, c] += Σ_piece lhs[rows[r] + piece] · rhs[columns[c] + piece]`.
-pub struct Dots<'a> {
+pub struct DotsTile<'a> {
     pub lhs: *const f32,
     pub rows: &'a [isize],
     pub rhs: *const f32,
@@ -45,23 +45,23 @@ pub struct Dots<'a> {
     pub pitch: usize,
 }
 
-/// A tile of [`Rows`].
+/// A tile of [`RowsTile`].
 #[derive(Debug)]
 pub struct RowTile {
     pub rows: usize,
     /// Pieces at once.
     pub vectors: usize,
     /// Takes at most `vectors` pieces: first in `rhs`, second in `out`. All addresses must be in memory.
-    pub run: unsafe fn(&Rows, &[Piece]),
+    pub run: unsafe fn(&RowsTile, &[Piece]),
 }
 
-/// A tile of [`Dots`].
+/// A tile of [`DotsTile`].
 #[derive(Debug)]
 pub struct DotTile {
     pub rows: usize,
     pub columns: usize,
     /// Pieces are first in `lhs`, second in `rhs`. All addresses must be in memory.
-    pub run: unsafe fn(&Dots),
+    pub run: unsafe fn(&DotsTile),
 }
 
 /// The tiles of an instruction set, the largest first; the last has a single row (and column).
@@ -73,7 +73,7 @@ pub struct Tiles {
 }
 
 #[inline(always)]
-unsafe fn rows<V: Vector, const M: usize, const N: usize>(job: &Rows, pieces: &[Piece]) {
+unsafe fn rows<V: Vector, const M: usize, const N: usize>(job: &RowsTile, pieces: &[Piece]) {
     debug_assert!(pieces.len() <= N && job.rows.len() == M);
     // SAFETY: all addresses are in memory, as promised by the caller; what is left of the pieces has no lanes.
     unsafe {
@@ -99,7 +99,7 @@ unsafe fn rows<V: Vector, const M: usize, const N: usize>(job: &Rows, pieces: &[
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn accumulate<V: Vector, const M: usize, const N: usize>(
-    job: &Rows,
+    job: &RowsTile,
     load: impl Fn(usize, isize) -> V,
     sums: &mut [[V; N]; M],
 ) {
@@ -120,7 +120,7 @@ unsafe fn accumulate<V: Vector, const M: usize, const N: usize>(
 }
 
 #[inline(always)]
-unsafe fn dots<V: Vector, const M: usize, const N: usize>(job: &Dots) {
+unsafe fn dots<V: Vector, const M: usize, const N: usize>(job: &DotsTile) {
     debug_assert!(job.rows.len() == M && job.columns.len() == N);
     // SAFETY: all addresses are in memory, as promised by the caller.
     unsafe {
@@ -172,13 +172,13 @@ macro_rules! tiles {
             use super::*;
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn rows<const M: usize, const N: usize>(job: &Rows, pieces: &[Piece]) {
+            unsafe fn rows<const M: usize, const N: usize>(job: &RowsTile, pieces: &[Piece]) {
                 // SAFETY: the caller keeps the conditions.
                 unsafe { super::rows::<$vector, M, N>(job, pieces) }
             }
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn dots<const M: usize, const N: usize>(job: &Dots) {
+            unsafe fn dots<const M: usize, const N: usize>(job: &DotsTile) {
                 // SAFETY: the caller keeps the conditions.
                 unsafe { super::dots::<$vector, M, N>(job) }
             }
@@ -248,7 +248,7 @@ mod tests {
                 for count in 1..=tile.vectors {
                     let pieces: Vec<Piece> = (0..count).map(piece).collect();
                     let mut out = vec![9f32; tile.rows * pitch];
-                    let job = Rows {
+                    let job = RowsTile {
                         lhs: lhs.as_ptr(),
                         rhs: rhs.as_ptr(),
                         terms: &at,
@@ -283,7 +283,7 @@ mod tests {
                     len,
                 });
                 let mut out = vec![1f32; tile.rows * 10];
-                let job = Dots {
+                let job = DotsTile {
                     lhs: lhs.as_ptr(),
                     rows: &rows,
                     rhs: rhs.as_ptr(),

@@ -167,7 +167,7 @@ impl Rows {
         };
         for pieces in pieces.chunks(together) {
             for &(first, tile) in &self.lhs.list {
-                let job = register_tile::Rows {
+                let job = register_tile::RowsTile {
                     // SAFETY: panels lie one behind the other, in the order of their rows.
                     lhs: unsafe { lhs.add(first * self.terms.len()) },
                     rhs,

@@ -10,7 +10,7 @@ use crate::heuristics::fused::{LEAST_TASK, MANY_TILES, MOST_CHUNKS, MOST_TASK, P
 use crate::interpreter::nest::{Layout, Nest};
 use crate::interpreter::tile_machine::{Context, Kept, Machine, Tile};
 use crate::memory::thread_scratch;
-use crate::simd::reduction::{STATE_WORDS, State};
+use crate::simd::reduction::{ReductionState, STATE_WORDS};
 
 impl Nest {
     /// Runs the kernel.
@@ -172,7 +172,7 @@ impl Nest {
                     let words = partial.0.as_mut_ptr().cast();
                     // SAFETY: the partial has the state's words, aligned as `f64`.
                     let mut later =
-                        unsafe { State::at(words, rows.rows, accumulator.reduce, accumulator.kind) };
+                        unsafe { ReductionState::at(words, rows.rows, accumulator.reduce, accumulator.kind) };
                     machine.state(i, rows.rows).join(&mut later);
                 }
             }
@@ -192,11 +192,11 @@ fn grain(work: usize) -> usize {
 struct Partial(Vec<f64>);
 
 impl Partial {
-    fn of(state: &mut State) -> Partial {
+    fn of(state: &mut ReductionState) -> Partial {
         let rows = state.value.len();
         let mut words = vec![0f64; STATE_WORDS / 2 * rows];
         // SAFETY: the vector has the state's words.
-        let copy = unsafe { State::at(words.as_mut_ptr().cast(), rows, state.reduce, state.kind) };
+        let copy = unsafe { ReductionState::at(words.as_mut_ptr().cast(), rows, state.reduce, state.kind) };
         copy.wide.copy_from_slice(state.wide);
         copy.value.copy_from_slice(state.value);
         copy.index.copy_from_slice(state.index);

@@ -10,7 +10,7 @@ use crate::memory::element_runs::{self, Binding};
 use crate::memory::thread_scratch::Scratch;
 use crate::memory::view_access::{Access, MAX_AXES, Range};
 use crate::simd::lanes::{Lanes, lanes};
-use crate::simd::reduction::{STATE_WORDS, State};
+use crate::simd::reduction::{ReductionState, STATE_WORDS};
 
 /// Bad indices met during a run, by site: the largest of them, so that it does not matter who met one first.
 #[derive(Debug, Default)]
@@ -131,11 +131,11 @@ impl<'a> Machine<'a> {
     }
 
     /// The state of a reduction over `rows` outer positions.
-    pub fn state(&self, accumulator: usize, rows: usize) -> State<'a> {
+    pub fn state(&self, accumulator: usize, rows: usize) -> ReductionState<'a> {
         let accumulated = self.nest.accumulators[accumulator];
         let offset = self.nest.kept + accumulator * STATE_WORDS * self.nest.layout.rows;
         // SAFETY: scratch has this room behind the kept words; a state is used before the next is asked for.
-        unsafe { State::at(self.base.add(offset), rows, accumulated.reduce, accumulated.kind) }
+        unsafe { ReductionState::at(self.base.add(offset), rows, accumulated.reduce, accumulated.kind) }
     }
 
     /// Sets the reductions of a pass to nothing.

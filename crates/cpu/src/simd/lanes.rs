@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::interpreter::bytecode::Op;
 use crate::simd::arithmetic::{self, Registers};
 use crate::simd::philox_bits;
-use crate::simd::reduction::{self, State};
+use crate::simd::reduction::{self, ReductionState};
 use crate::simd::small_matrix::{self, Multiply};
 use crate::simd::{wide_arithmetic, wide_reduction};
 
@@ -18,13 +18,13 @@ pub struct Lanes {
     /// See [`wide_arithmetic::apply`].
     pub apply_wide: unsafe fn(&Op, Registers, usize),
     /// See [`wide_reduction::rows`].
-    pub reduce_wide_rows: unsafe fn(&mut State, &[u64], usize, usize),
+    pub reduce_wide_rows: unsafe fn(&mut ReductionState, &[u64], usize, usize),
     /// See [`wide_reduction::columns`].
-    pub reduce_wide_columns: unsafe fn(&mut State, &[u64], usize, usize),
+    pub reduce_wide_columns: unsafe fn(&mut ReductionState, &[u64], usize, usize),
     /// See [`reduction::rows`].
-    pub reduce_rows: unsafe fn(&mut State, &[u32], usize, usize),
+    pub reduce_rows: unsafe fn(&mut ReductionState, &[u32], usize, usize),
     /// See [`reduction::columns`].
-    pub reduce_columns: unsafe fn(&mut State, &[u32], usize, usize),
+    pub reduce_columns: unsafe fn(&mut ReductionState, &[u32], usize, usize),
     /// See [`philox_bits::fill`].
     pub random: unsafe fn([u32; 2], [u32; 3], u32, &mut [u32]),
     /// See [`small_matrix::multiply`].
@@ -53,22 +53,22 @@ macro_rules! instantiate {
             }
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn reduce_wide_rows(state: &mut State, tile: &[u64], columns: usize, first: usize) {
+            unsafe fn reduce_wide_rows(state: &mut ReductionState, tile: &[u64], columns: usize, first: usize) {
                 wide_reduction::rows(state, tile, columns, first)
             }
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn reduce_wide_columns(state: &mut State, tile: &[u64], rows: usize, first: usize) {
+            unsafe fn reduce_wide_columns(state: &mut ReductionState, tile: &[u64], rows: usize, first: usize) {
                 wide_reduction::columns(state, tile, rows, first)
             }
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn reduce_rows(state: &mut State, tile: &[u32], columns: usize, first: usize) {
+            unsafe fn reduce_rows(state: &mut ReductionState, tile: &[u32], columns: usize, first: usize) {
                 reduction::rows(state, tile, columns, first)
             }
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn reduce_columns(state: &mut State, tile: &[u32], rows: usize, first: usize) {
+            unsafe fn reduce_columns(state: &mut ReductionState, tile: &[u32], rows: usize, first: usize) {
                 reduction::columns(state, tile, rows, first)
             }
 

@@ -14,7 +14,7 @@ use crate::interpreter::bytecode::Kind;
 
 /// One reduction's running state over some rows: sums in `wide` (floats) or `value`, extremes in `value`, their
 /// positions in `index`. Of 64-bit registers, everything but positions is in `wide`, by its bits.
-pub struct State<'a> {
+pub struct ReductionState<'a> {
     pub reduce: Reduce,
     pub kind: Kind,
     pub wide: &'a mut [f64],
@@ -25,15 +25,15 @@ pub struct State<'a> {
 /// Words of state that a reduction takes for each row.
 pub const STATE_WORDS: usize = 4;
 
-impl<'a> State<'a> {
+impl<'a> ReductionState<'a> {
     /// The state in `STATE_WORDS · rows` words at an 8-byte boundary.
     ///
     /// # Safety
     /// The words must be valid, aligned, and used through this state alone.
-    pub unsafe fn at(start: *mut u32, rows: usize, reduce: Reduce, kind: Kind) -> State<'a> {
+    pub unsafe fn at(start: *mut u32, rows: usize, reduce: Reduce, kind: Kind) -> ReductionState<'a> {
         // SAFETY: promised by the caller.
         unsafe {
-            State {
+            ReductionState {
                 reduce,
                 kind,
                 wide: std::slice::from_raw_parts_mut(start.cast(), rows),
@@ -100,7 +100,7 @@ impl<'a> State<'a> {
     }
 
     /// Joins the state of later elements.
-    pub fn join(&mut self, later: &mut State) {
+    pub fn join(&mut self, later: &mut ReductionState) {
         if self.kind.is_wide() {
             return wide_reduction::join(self, later);
         }
@@ -223,7 +223,7 @@ fn position(kind: Kind, row: &[u32], value: u32) -> usize {
 
 /// Takes in a tile of whole rows, or pieces of rows that start at `first`.
 #[inline(always)]
-pub fn rows(state: &mut State, tile: &[u32], columns: usize, first: usize) {
+pub fn rows(state: &mut ReductionState, tile: &[u32], columns: usize, first: usize) {
     for (row, words) in tile.chunks_exact(columns).enumerate() {
         let value = reduce_row(state.reduce, state.kind, words);
         match (state.reduce, state.kind) {
@@ -271,7 +271,7 @@ macro_rules! arg_columns {
 
 /// Takes in a tile whose columns are positions of the reduced space from `first` on, each with all rows.
 #[inline(always)]
-pub fn columns(state: &mut State, tile: &[u32], rows: usize, first: usize) {
+pub fn columns(state: &mut ReductionState, tile: &[u32], rows: usize, first: usize) {
     for (i, words) in tile.chunks_exact(rows).enumerate() {
         let column = first + i;
         match (state.reduce, state.kind) {

@@ -5,7 +5,7 @@
 
 use farad_ir::Reduce;
 
-use super::reduction::State;
+use super::reduction::ReductionState;
 use crate::interpreter::bytecode::Kind;
 
 /// Partial results that a row is added up in.
@@ -105,12 +105,12 @@ macro_rules! by_kind {
 
 /// Takes in a tile of whole rows, or pieces of rows that start at `first`.
 #[inline(always)]
-pub fn rows(state: &mut State, tile: &[u64], columns: usize, first: usize) {
+pub fn rows(state: &mut ReductionState, tile: &[u64], columns: usize, first: usize) {
     by_kind!(state.kind, rows_of(state, tile, columns, first))
 }
 
 #[inline(always)]
-fn rows_of<T: WideElement>(state: &mut State, tile: &[u64], columns: usize, first: usize) {
+fn rows_of<T: WideElement>(state: &mut ReductionState, tile: &[u64], columns: usize, first: usize) {
     let (reduce, identity) = (state.reduce, state.wide_identity());
     let identity: T = bytemuck::cast(identity);
     let values: &mut [T] = bytemuck::cast_slice_mut(state.wide);
@@ -129,12 +129,12 @@ fn rows_of<T: WideElement>(state: &mut State, tile: &[u64], columns: usize, firs
 
 /// Takes in a tile whose columns are positions of the reduced space from `first` on, each with all rows.
 #[inline(always)]
-pub fn columns(state: &mut State, tile: &[u64], rows: usize, first: usize) {
+pub fn columns(state: &mut ReductionState, tile: &[u64], rows: usize, first: usize) {
     by_kind!(state.kind, columns_of(state, tile, rows, first))
 }
 
 #[inline(always)]
-fn columns_of<T: WideElement>(state: &mut State, tile: &[u64], rows: usize, first: usize) {
+fn columns_of<T: WideElement>(state: &mut ReductionState, tile: &[u64], rows: usize, first: usize) {
     let reduce = state.reduce;
     let values: &mut [T] = bytemuck::cast_slice_mut(state.wide);
     for (words, column) in bytemuck::cast_slice::<u64, T>(tile).chunks_exact(rows).zip(first..) {
@@ -153,11 +153,11 @@ fn columns_of<T: WideElement>(state: &mut State, tile: &[u64], rows: usize, firs
 }
 
 /// Joins the state of later elements.
-pub fn join(state: &mut State, later: &State) {
+pub fn join(state: &mut ReductionState, later: &ReductionState) {
     by_kind!(state.kind, join_of(state, later))
 }
 
-fn join_of<T: WideElement>(state: &mut State, later: &State) {
+fn join_of<T: WideElement>(state: &mut ReductionState, later: &ReductionState) {
     let reduce = state.reduce;
     let values: &mut [T] = bytemuck::cast_slice_mut(state.wide);
     let others: &[T] = bytemuck::cast_slice(later.wide);

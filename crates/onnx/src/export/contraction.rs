@@ -5,12 +5,12 @@ use farad_ir::{Contraction, IndexMap, NodeId, Op};
 use farad_nn::Result;
 
 use super::sizes::{Size, differ};
-use super::writer::{Scope, Writer};
+use super::writer::{ExportScope, Writer};
 use crate::error::OnnxError;
 use crate::proto::AttributeProto;
 
 impl Writer {
-    pub fn contraction(&mut self, scope: &Scope, id: NodeId) -> Result<String> {
+    pub fn contraction(&mut self, scope: &ExportScope, id: NodeId) -> Result<String> {
         let (Op::Contract(a), Op::Contract(b)) = (&scope.a.node(id).op, &scope.b.node(id).op) else {
             return Err(differ("contract", "a product", "none").into());
         };
@@ -40,7 +40,7 @@ impl Writer {
     /// A sum of products of operands whose axes are axes of the contraction.
     fn einsum(
         &mut self,
-        scope: &Scope,
+        scope: &ExportScope,
         id: NodeId,
         of: &Contraction,
         operands: [(String, Vec<usize>); 2],
@@ -62,7 +62,7 @@ impl Writer {
     /// An operand with one axis for every axis that it is read by: places are gathered, those outside are zero.
     fn gathered(
         &mut self,
-        scope: &Scope,
+        scope: &ExportScope,
         id: NodeId,
         name: &str,
         maps: &[IndexMap],

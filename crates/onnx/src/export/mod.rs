@@ -23,7 +23,7 @@ use farad_tensor::{DType, Device, Tensor};
 
 use crate::proto::{DimensionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, data_type};
 use sizes::BATCHES;
-use writer::{Scope, Writer, element};
+use writer::{ExportScope, Writer, element};
 
 /// The version of ONNX's own ops that files are written in.
 const OPSET: i64 = 21;
@@ -73,7 +73,7 @@ pub fn export(
         Traced::of(&[&y], &leaves)
     };
     let [a, b] = [traced(BATCHES.0)?, traced(BATCHES.1)?];
-    let mut scope = Scope::new(&a.graph, &b.graph)?;
+    let mut scope = ExportScope::new(&a.graph, &b.graph)?;
     let mut writer = Writer::new(ports.input);
     let outputs = &a.outputs[..1];
     writer.leaves(&mut scope, &a, &b, state, outputs)?;

@@ -2,9 +2,9 @@
 
 use farad_ir::{Binary, NodeId, Op};
 
-use super::writer::Scope;
+use super::writer::ExportScope;
 
-impl Scope<'_> {
+impl ExportScope<'_> {
     /// The axis and the parts of a concatenation, if a node is one.
     pub fn concatenation(&self, id: NodeId) -> Option<(usize, Vec<NodeId>)> {
         let padded = |id: NodeId| match &self.a.node(id).op {

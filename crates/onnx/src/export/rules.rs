@@ -5,7 +5,7 @@ use farad_nn::Result;
 use farad_tensor::DType;
 
 use super::sizes::{Size, differ};
-use super::writer::{Scope, Writer};
+use super::writer::{ExportScope, Writer};
 use crate::error::OnnxError;
 use crate::proto::AttributeProto;
 
@@ -68,7 +68,7 @@ fn row<T: PartialEq + Copy>(table: &[(T, &'static str)], op: T) -> Option<&'stat
 
 impl Writer {
     /// Writes a node of the graph; what its result is called.
-    pub fn rule(&mut self, scope: &Scope, id: NodeId) -> Result<String> {
+    pub fn rule(&mut self, scope: &ExportScope, id: NodeId) -> Result<String> {
         let node = scope.a.node(id);
         let reads = scope.reads(id);
         let names: Vec<String> = reads.iter().map(|&read| scope.name(read).to_string()).collect();
@@ -199,7 +199,7 @@ impl Writer {
         Ok(self.node(name, &[x, &axes], vec![gone]))
     }
 
-    fn movement(&mut self, scope: &Scope, id: NodeId, x: &str) -> Result<String> {
+    fn movement(&mut self, scope: &ExportScope, id: NodeId, x: &str) -> Result<String> {
         let (node, other) = (scope.a.node(id), scope.b.node(id));
         let (from, to) = (scope.sizes(node.operands[0])?, scope.sizes(id)?);
         Ok(match (&node.op, &other.op) {
@@ -225,7 +225,7 @@ impl Writer {
 
     fn slice(
         &mut self,
-        scope: &Scope,
+        scope: &ExportScope,
         id: NodeId,
         spans: (&[Span], &[Span]),
         from: &[Size],
@@ -254,7 +254,7 @@ impl Writer {
         self.node("Slice", &[x, &starts, &stops, &axes, &steps], vec![])
     }
 
-    fn gather(&mut self, scope: &Scope, id: NodeId, axis: usize, names: &[&str]) -> Result<String> {
+    fn gather(&mut self, scope: &ExportScope, id: NodeId, axis: usize, names: &[&str]) -> Result<String> {
         let operands = &scope.a.node(id).operands;
         let (x, index) = (scope.sizes(operands[0])?, scope.sizes(operands[1])?);
         let along = AttributeProto::int("axis", axis as i64);
@@ -270,7 +270,7 @@ impl Writer {
         Ok(self.node("GatherElements", &[names[0], &places], vec![along]))
     }
 
-    fn scatter(&mut self, scope: &Scope, id: NodeId, axis: usize, names: &[&str]) -> Result<String> {
+    fn scatter(&mut self, scope: &ExportScope, id: NodeId, axis: usize, names: &[&str]) -> Result<String> {
         let operands = &scope.a.node(id).operands;
         let (source, index, to) = (scope.sizes(operands[0])?, scope.sizes(operands[1])?, scope.sizes(id)?);
         let places =
@@ -283,7 +283,7 @@ impl Writer {
         Ok(self.node("ScatterElements", &[&zeros, &places, names[0]], attributes))
     }
 
-    fn order(&mut self, scope: &Scope, id: NodeId, largest: bool, x: &str) -> Result<String> {
+    fn order(&mut self, scope: &ExportScope, id: NodeId, largest: bool, x: &str) -> Result<String> {
         let sizes = scope.sizes(id)?;
         let last = sizes[sizes.len() - 1..].to_vec();
         let (count, name) = (self.shape(&last), self.fresh("topk"));
@@ -300,7 +300,7 @@ impl Writer {
 
     fn pack(
         &mut self,
-        scope: &Scope,
+        scope: &ExportScope,
         id: NodeId,
         offsets: &[usize],
         len: usize,

@@ -4,12 +4,12 @@ use farad_ir::{NodeId, Op, Scan};
 use farad_nn::Result;
 
 use super::sizes::differ;
-use super::writer::{Scope, Writer, element};
+use super::writer::{ExportScope, Writer, element};
 use crate::proto::{AttributeProto, GraphProto, NodeProto, ValueInfoProto};
 
 impl Writer {
     /// A loop; result `n` is called like the node with `_n`.
-    pub fn scan(&mut self, scope: &Scope, id: NodeId) -> Result<String> {
+    pub fn scan(&mut self, scope: &ExportScope, id: NodeId) -> Result<String> {
         let (Op::Scan(a), Op::Scan(b)) = (&scope.a.node(id).op, &scope.b.node(id).op) else {
             return Err(differ("scan", "a loop", "none").into());
         };
@@ -42,7 +42,7 @@ impl Writer {
     /// One step. Constants of the loop are values of the graph around it.
     fn body(&mut self, name: &str, a: &Scan, b: &Scan, operands: &[&str]) -> Result<GraphProto> {
         let around = std::mem::take(&mut self.nodes);
-        let mut scope = Scope::new(&a.body, &b.body)?;
+        let mut scope = ExportScope::new(&a.body, &b.body)?;
         let given = a.carries + a.sequences;
         let mut inputs = vec![];
         for id in a.body.ids() {

@@ -12,15 +12,15 @@ use crate::error::OnnxError;
 use crate::proto::{AttributeProto, NodeProto, TensorProto, data_type};
 
 /// A graph in both recordings, and what its values are called in the file.
-pub struct Scope<'g> {
+pub struct ExportScope<'g> {
     pub a: &'g Graph,
     pub b: &'g Graph,
     names: Vec<String>,
 }
 
-impl<'g> Scope<'g> {
+impl<'g> ExportScope<'g> {
     /// The same graph twice, apart from sizes.
-    pub fn new(a: &'g Graph, b: &'g Graph) -> std::result::Result<Scope<'g>, OnnxError> {
+    pub fn new(a: &'g Graph, b: &'g Graph) -> std::result::Result<ExportScope<'g>, OnnxError> {
         if a.nodes.len() != b.nodes.len() {
             return Err(differ("the graph", a.nodes.len(), b.nodes.len()));
         }
@@ -32,7 +32,7 @@ impl<'g> Scope<'g> {
                 return Err(differ("the graph", a.op.name(), b.op.name()));
             }
         }
-        Ok(Scope { a, b, names: vec![String::new(); a.nodes.len()] })
+        Ok(ExportScope { a, b, names: vec![String::new(); a.nodes.len()] })
     }
 
     /// What a value is called.
@@ -152,7 +152,7 @@ impl Writer {
     /// Names inputs: the first leaf is the model's, those of the state have their names, others are constants.
     pub fn leaves(
         &mut self,
-        scope: &mut Scope,
+        scope: &mut ExportScope,
         a: &Traced,
         b: &Traced,
         state: &[(String, Tensor)],
@@ -196,7 +196,7 @@ impl Writer {
     }
 
     /// Writes the nodes that outputs need.
-    pub fn graph(&mut self, scope: &mut Scope, outputs: &[NodeId]) -> Result<()> {
+    pub fn graph(&mut self, scope: &mut ExportScope, outputs: &[NodeId]) -> Result<()> {
         let needed = needed(scope, outputs);
         // All at once, and before anything that follows from them: random numbers differ between recordings.
         let foreign = |id: &NodeId| {
@@ -349,7 +349,7 @@ impl Writer {
 }
 
 /// Which nodes outputs need.
-fn needed(scope: &Scope, outputs: &[NodeId]) -> Vec<bool> {
+fn needed(scope: &ExportScope, outputs: &[NodeId]) -> Vec<bool> {
     let mut needed = vec![false; scope.a.nodes.len()];
     outputs.iter().for_each(|output| needed[output.index()] = true);
     for id in scope.a.ids().rev() {

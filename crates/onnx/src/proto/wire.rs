@@ -19,7 +19,7 @@ pub struct WireError {
 /// A message that can be read and written.
 pub trait Message: Default {
     /// Takes one field; `false` if the message has no field of this number.
-    fn field(&mut self, number: u64, value: Value<'_>, depth: usize) -> Result<bool, WireError>;
+    fn field(&mut self, number: u64, value: WireValue<'_>, depth: usize) -> Result<bool, WireError>;
     /// Appends all fields.
     fn write(&self, out: &mut Vec<u8>);
 
@@ -50,7 +50,7 @@ pub trait Message: Default {
 }
 
 impl<M: Message> Message for Box<M> {
-    fn field(&mut self, number: u64, value: Value<'_>, depth: usize) -> Result<bool, WireError> {
+    fn field(&mut self, number: u64, value: WireValue<'_>, depth: usize) -> Result<bool, WireError> {
         M::field(self, number, value, depth)
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -68,7 +68,7 @@ pub struct Bytes<'a> {
 
 /// One field's value as it stands in the file.
 #[derive(Clone, Copy)]
-pub enum Value<'a> {
+pub enum WireValue<'a> {
     /// A number of variable length.
     Number(u64, usize),
     /// Eight bytes.
@@ -114,39 +114,39 @@ impl<'a> Bytes<'a> {
         Ok(u64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes")))
     }
 
-    fn field(&mut self) -> Result<(u64, Value<'a>), WireError> {
+    fn field(&mut self) -> Result<(u64, WireValue<'a>), WireError> {
         let at = self.at;
         let key = self.number()?;
         let value = match key & 7 {
-            0 => Value::Number(self.number()?, at),
-            1 => Value::Double(self.double()?, at),
+            0 => WireValue::Number(self.number()?, at),
+            1 => WireValue::Double(self.double()?, at),
             2 => {
                 let length = self.number()?;
                 let at = self.at;
                 match usize::try_from(length) {
-                    Ok(length) => Value::Bytes(Bytes { bytes: self.take(length)?, at }),
+                    Ok(length) => WireValue::Bytes(Bytes { bytes: self.take(length)?, at }),
                     Err(_) => return self.fail("a field is longer than memory"),
                 }
             }
-            5 => Value::Single(self.single()?, at),
+            5 => WireValue::Single(self.single()?, at),
             _ => return self.fail("a field is of no known kind"),
         };
         Ok((key >> 3, value))
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> WireValue<'a> {
     fn mismatch<T>(self) -> Result<T, WireError> {
         let place = match self {
-            Value::Number(_, at) | Value::Double(_, at) | Value::Single(_, at) => at,
-            Value::Bytes(bytes) => bytes.at,
+            WireValue::Number(_, at) | WireValue::Double(_, at) | WireValue::Single(_, at) => at,
+            WireValue::Bytes(bytes) => bytes.at,
         };
         Err(WireError { place, what: "a field is of another kind than its number says" })
     }
 
     fn bytes(self) -> Result<Bytes<'a>, WireError> {
         match self {
-            Value::Bytes(bytes) => Ok(bytes),
+            WireValue::Bytes(bytes) => Ok(bytes),
             other => other.mismatch(),
         }
     }
@@ -155,7 +155,7 @@ impl<'a> Value<'a> {
 /// A Rust type that can be a message's field.
 pub trait Field {
     /// Takes a value that was read: replaces what is there, or appends to a list.
-    fn take(&mut self, value: Value<'_>, depth: usize) -> Result<(), WireError>;
+    fn take(&mut self, value: WireValue<'_>, depth: usize) -> Result<(), WireError>;
     /// Appends the field, unless it has its default.
     fn put(&self, number: u64, out: &mut Vec<u8>);
 }
@@ -176,7 +176,7 @@ fn put_bytes(number: u64, bytes: &[u8], out: &mut Vec<u8>) {
 
 /// A type of which one value stands in a field.
 trait Single: Sized {
-    fn of(value: Value<'_>) -> Result<Self, WireError>;
+    fn of(value: WireValue<'_>) -> Result<Self, WireError>;
     fn put_always(&self, number: u64, out: &mut Vec<u8>);
 }
 
@@ -189,9 +189,9 @@ trait Number: Single {
 macro_rules! number {
     ($type:ty, $variant:ident, $kind:literal, $read:ident, $from:expr, $put:expr) => {
         impl Single for $type {
-            fn of(value: Value<'_>) -> Result<$type, WireError> {
+            fn of(value: WireValue<'_>) -> Result<$type, WireError> {
                 match value {
-                    Value::$variant(bits, _) => Ok($from(bits)),
+                    WireValue::$variant(bits, _) => Ok($from(bits)),
                     other => other.mismatch(),
                 }
             }
@@ -209,10 +209,10 @@ macro_rules! number {
             }
         }
         impl Field for Vec<$type> {
-            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+            fn take(&mut self, value: WireValue<'_>, _: usize) -> Result<(), WireError> {
                 match value {
                     // Many numbers in one field.
-                    Value::Bytes(mut bytes) => {
+                    WireValue::Bytes(mut bytes) => {
                         while !bytes.bytes.is_empty() {
                             self.push(<$type>::next(&mut bytes)?);
                         }
@@ -243,7 +243,7 @@ number!(f64, Double, 1, double, f64::from_bits, |value: f64, out: &mut Vec<u8>| 
     .extend_from_slice(&value.to_le_bytes()));
 
 impl Single for String {
-    fn of(value: Value<'_>) -> Result<String, WireError> {
+    fn of(value: WireValue<'_>) -> Result<String, WireError> {
         let bytes = value.bytes()?;
         match std::str::from_utf8(bytes.bytes) {
             Ok(text) => Ok(text.to_string()),
@@ -256,7 +256,7 @@ impl Single for String {
 }
 
 impl Single for Vec<u8> {
-    fn of(value: Value<'_>) -> Result<Vec<u8>, WireError> {
+    fn of(value: WireValue<'_>) -> Result<Vec<u8>, WireError> {
         Ok(value.bytes()?.bytes.to_vec())
     }
     fn put_always(&self, number: u64, out: &mut Vec<u8>) {
@@ -267,7 +267,7 @@ impl Single for Vec<u8> {
 macro_rules! single {
     ($($type:ty)*) => {$(
         impl Field for $type {
-            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+            fn take(&mut self, value: WireValue<'_>, _: usize) -> Result<(), WireError> {
                 *self = <$type>::of(value)?;
                 Ok(())
             }
@@ -278,7 +278,7 @@ macro_rules! single {
             }
         }
         impl Field for Option<$type> {
-            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+            fn take(&mut self, value: WireValue<'_>, _: usize) -> Result<(), WireError> {
                 *self = Some(<$type>::of(value)?);
                 Ok(())
             }
@@ -295,7 +295,7 @@ single!(i64 f32 String Vec<u8>);
 macro_rules! many {
     ($($type:ty)*) => {$(
         impl Field for Vec<$type> {
-            fn take(&mut self, value: Value<'_>, _: usize) -> Result<(), WireError> {
+            fn take(&mut self, value: WireValue<'_>, _: usize) -> Result<(), WireError> {
                 self.push(<$type>::of(value)?);
                 Ok(())
             }
@@ -308,7 +308,7 @@ macro_rules! many {
 many!(String Vec<u8>);
 
 impl<M: Message> Field for Option<M> {
-    fn take(&mut self, value: Value<'_>, depth: usize) -> Result<(), WireError> {
+    fn take(&mut self, value: WireValue<'_>, depth: usize) -> Result<(), WireError> {
         *self = Some(M::read(value.bytes()?, depth + 1)?);
         Ok(())
     }
@@ -320,7 +320,7 @@ impl<M: Message> Field for Option<M> {
 }
 
 impl<M: Message> Field for Vec<M> {
-    fn take(&mut self, value: Value<'_>, depth: usize) -> Result<(), WireError> {
+    fn take(&mut self, value: WireValue<'_>, depth: usize) -> Result<(), WireError> {
         self.push(M::read(value.bytes()?, depth + 1)?);
         Ok(())
     }
@@ -344,7 +344,7 @@ macro_rules! messages {
             fn field(
                 &mut self,
                 number: u64,
-                value: $crate::proto::wire::Value<'_>,
+                value: $crate::proto::wire::WireValue<'_>,
                 depth: usize,
             ) -> Result<bool, $crate::proto::WireError> {
                 match number {

@@ -3,11 +3,11 @@
 use farad::Tensor;
 use farad_ir::{Binary, DType};
 
-pub(super) type Map = (&'static str, fn(&Tensor) -> Tensor);
-pub(super) type Pair = (&'static str, fn(&Tensor, &Tensor) -> Tensor);
+pub(super) type WholeMap = (&'static str, fn(&Tensor) -> Tensor);
+pub(super) type WholePair = (&'static str, fn(&Tensor, &Tensor) -> Tensor);
 
 /// Functions of one tensor of a dtype that is no float.
-pub(super) fn unary(dtype: DType) -> &'static [Map] {
+pub(super) fn unary(dtype: DType) -> &'static [WholeMap] {
     match dtype {
         DType::I32 => &[
             ("neg", |x| -x),
@@ -21,7 +21,7 @@ pub(super) fn unary(dtype: DType) -> &'static [Map] {
 }
 
 /// Functions of two tensors of a dtype that is no float.
-pub(super) fn binary(dtype: DType) -> &'static [Pair] {
+pub(super) fn binary(dtype: DType) -> &'static [WholePair] {
     match dtype {
         DType::Bool => &[
             ("and", |a, b| a & b),

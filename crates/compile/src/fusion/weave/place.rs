@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Woven;
-use crate::planning::assemble::{Memory, drop_axis, merges};
+use crate::planning::assemble::{PlannedMemory, drop_axis, merges};
 use crate::program::{BufferId, Carry, Code, Fused, Kernel, Level, Recurrence, Store, View};
 use farad_ir::NodeId;
 
@@ -13,7 +13,7 @@ pub type Homes = HashMap<NodeId, (BufferId, usize)>;
 impl Woven {
     /// The kernel, with nodes where `homes` says or in memory of their own; `sites` is how many sites the program has
     /// already. Positions that hand nothing on are axes like others.
-    pub fn kernel(&self, memory: &dyn Memory, homes: &Homes, sites: usize) -> Kernel {
+    pub fn kernel(&self, memory: &dyn PlannedMemory, homes: &Homes, sites: usize) -> Kernel {
         let at = |id: NodeId| homes.get(&id).copied().unwrap_or_else(|| (memory.buffer(id), 0));
         let placed = |id: NodeId, view: &View| {
             let (buffer, offset) = at(id);

@@ -14,7 +14,7 @@ use crate::program::{BufferId, Kernel, Loop, Place, Program};
 
 pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
     let written_once = program.steps.iter().flat_map(|step| step.kernel.touches().1).collect();
-    let mut memory = Memory { program, holds: HashMap::new(), written: HashSet::new(), written_once };
+    let mut memory = WrittenMemory { program, holds: HashMap::new(), written: HashSet::new(), written_once };
     for (place, step) in placed(&program.steps) {
         match &step.kernel {
             Kernel::Loop(body) => memory.run_loop(&place, body)?,
@@ -31,7 +31,7 @@ pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
 }
 
 /// Bytes and who wrote them.
-struct Held {
+struct HeldBytes {
     extent: Extent,
     by: BufferId,
     writer: KernelPlace,
@@ -39,17 +39,17 @@ struct Held {
 }
 
 /// What memory holds in the course of a run.
-struct Memory<'a> {
+struct WrittenMemory<'a> {
     program: &'a Program,
     /// What was written and is still seen, the latest last.
-    holds: HashMap<Place, Vec<Held>>,
+    holds: HashMap<Place, Vec<HeldBytes>>,
     /// Buffers that were written by their own number.
     written: HashSet<BufferId>,
     /// Buffers that some step writes, now or later.
     written_once: HashSet<BufferId>,
 }
 
-impl Memory<'_> {
+impl WrittenMemory<'_> {
     /// A few trips stand for all: each pair of buffers is swapped both ways, and the last trip is as odd as it really is.
     fn run_loop(&mut self, place: &KernelPlace, body: &Loop) -> Result<(), ProgramError> {
         let trips = if body.trips <= 3 { body.trips } else { 2 + body.trips % 2 };
@@ -128,7 +128,7 @@ impl Memory<'_> {
     }
 
     /// Whether what is held there is what a reader wants.
-    fn is_kin(&self, touch: &VerifiedTouch, held: &Held, in_loop: bool) -> bool {
+    fn is_kin(&self, touch: &VerifiedTouch, held: &HeldBytes, in_loop: bool) -> bool {
         let own = &self.program.buffers[touch.buffer.0 as usize];
         let other = &self.program.buffers[held.by.0 as usize];
         if held.by == touch.buffer {
@@ -163,7 +163,7 @@ impl Memory<'_> {
         }
         let holds = self.holds.entry(extent.place).or_default();
         holds.retain(|held| !held.extent.is_inside(&extent));
-        holds.push(Held { extent, by: buffer, writer: place.clone(), in_loop });
+        holds.push(HeldBytes { extent, by: buffer, writer: place.clone(), in_loop });
         self.written.insert(buffer);
         Ok(())
     }

@@ -56,7 +56,9 @@ impl CustomOp for TreeStage {
         let leaves = leaves_of(&self.0, &operands[2]);
         let (coefficients, x) = (&operands[0], &operands[4]);
         let batch = batch_of(shapes[4]);
-        reference::Stage { geometry: &self.0, batch, coefficients, leaves: &leaves, x }.forward().into()
+        reference::ReferenceStage { geometry: &self.0, batch, coefficients, leaves: &leaves, x }
+            .forward()
+            .into()
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
@@ -104,7 +106,7 @@ impl CustomOp for TreeGradients {
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
         let [coefficients, slopes, leaves, x, largest, g] = operands else { unreachable!("six operands") };
         let (leaves, batch) = (leaves_of(&self.0, leaves), batch_of(shapes[3]));
-        let stage = reference::Stage { geometry: &self.0, batch, coefficients, leaves: &leaves, x };
+        let stage = reference::ReferenceStage { geometry: &self.0, batch, coefficients, leaves: &leaves, x };
         stage.backward(slopes, &words_of(largest), g).into()
     }
 

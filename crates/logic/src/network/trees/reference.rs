@@ -13,7 +13,7 @@ fn nodes(c: &[f64], leaves: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// A stage at work.
-pub struct Stage<'a> {
+pub struct ReferenceStage<'a> {
     pub geometry: &'a Geometry,
     pub batch: usize,
     /// `[kernels, gates, 4]`
@@ -22,7 +22,7 @@ pub struct Stage<'a> {
     pub x: &'a [f64],
 }
 
-impl Stage<'_> {
+impl ReferenceStage<'_> {
     /// The nodes of a kernel's tree at a square of a cell.
     fn nodes(&self, kernel: usize, cell: usize, square: usize, sample: usize) -> Vec<f64> {
         let (gates, leaves) = (4 * self.geometry.gates(), self.geometry.leaves());
