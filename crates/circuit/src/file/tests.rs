@@ -138,8 +138,8 @@ fn wrong_files_say_what_is_wrong() {
     }
     assert!(error(&whole.replace("\"version\":1", "\"version\":2")).contains("newer version (2 vs 1)"));
     assert!(error(&whole.replace("farad-circuit", "else")).contains("another format: \"else\""));
-    assert!(error(&whole.replace("\"wires\":7", "\"wires\":true")).contains("not as it should be"));
-    assert!(error("[1, 2]").contains("not as it should be"));
+    assert!(error(&whole.replace("\"wires\":7", "\"wires\":true")).contains("invalid"));
+    assert!(error("[1, 2]").contains("invalid"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_cell_must_fit_its_channels() {
     assert!(
         wrong("\"visible\":[1]", "\"visible\":[2]").contains("no such visible channel (2 vs 2 channels)")
     );
-    assert!(wrong("\"fire_rate\":1.0", "\"fire_rate\":1.5").contains("fire rate is no probability"));
+    assert!(wrong("\"fire_rate\":1.0", "\"fire_rate\":1.5").contains("fire rate is not a probability"));
     assert!(wrong("\"edge\":\"wrap\"", "\"edge\":\"mirror\"").contains("mirror"));
 }
 

@@ -1,9 +1,10 @@
 //! A search that holds a circuit to its task: gates change, and what keeps the pole up for longer stays.
 //!
 //! First all starts should survive, then the circuit should become smaller. Candidates run bit-parallel on a few starts. One that is
-//! perfect there is tried on many, and the starts on which it fails join the few.
+//! perfect there, and smaller than what was found so far, is tried on thousands. It is kept if it is perfect there too; else starts on which
+//! it fails join the few.
 //!
-//! Invariant: the result survives no fewer steps on the starts of the search than the circuit that it began with. The number of
+//! Invariant: the result survives no fewer steps on the thousands than the circuit that the search began with. The number of
 //! candidates and the seed decide it.
 
 use farad::Result;
@@ -15,9 +16,13 @@ use crate::environments::CartPole;
 
 /// Starts that a candidate is tried on first, and those that decide.
 const FEW: usize = 64;
-const MANY: usize = 1024;
+const MANY: usize = 8192;
 /// Starts that may join the few.
 const MOST: usize = 256;
+/// Gates up to which a circuit that is not perfect may grow.
+const LARGEST: usize = 64;
+/// Candidates after which a search that has found nothing perfect begins again.
+const ROUND: u64 = 5000;
 
 /// What came of a search.
 pub struct LoopSearch {
@@ -38,14 +43,35 @@ pub fn settle_in_loop(
 ) -> Result<LoopSearch> {
     let starts = CartPole::starts(FEW + MANY, seed)?;
     let (few, many) = starts.split_at(FEW);
+    let best = tidy(netlist);
     let mut search =
-        Search { code, few: few.to_vec(), many, random: seed | 1, best: tidy(netlist), sum: 0, mean: 0.0 };
-    search.measure();
-    let before = search.mean;
-    for _ in 0..candidates {
+        Search { code, few: few.to_vec(), many, random: seed | 1, best: best.clone(), sum: 0, kept: None };
+    let before = survived(&best, code, many, None).iter().sum();
+    if before == whole(many) {
+        search.kept = Some(best.clone());
+    }
+    for n in 0..candidates {
+        if search.kept.is_none() && n % ROUND == 0 {
+            // What is not perfect by now is stuck.
+            search.best = best.clone();
+            search.measure();
+        }
         search.try_one();
     }
-    Ok(LoopSearch { steps: [before, search.mean], netlist: search.best, candidates })
+    let (netlist, after) = match search.kept {
+        Some(kept) => (kept, whole(many)),
+        None => {
+            let after = survived(&search.best, code, many, None).iter().sum();
+            if after > before { (search.best, after) } else { (best, before) }
+        }
+    };
+    let mean = |sum: u64| sum as f64 / many.len() as f64;
+    Ok(LoopSearch { steps: [mean(before), mean(after)], netlist, candidates })
+}
+
+/// Steps of starts that all survive.
+fn whole(starts: &[[f64; 4]]) -> u64 {
+    (starts.len() * CartPole::LONGEST) as u64
 }
 
 struct Search<'a> {
@@ -53,11 +79,12 @@ struct Search<'a> {
     few: Vec<[f64; 4]>,
     many: &'a [[f64; 4]],
     random: u64,
+    /// What the next candidate is a change of.
     best: Netlist,
     /// Steps that the best survives on the few.
     sum: u64,
-    /// Mean steps of it.
-    mean: f64,
+    /// The smallest circuit that was perfect on the many.
+    kept: Option<Netlist>,
 }
 
 impl Search<'_> {
@@ -68,28 +95,35 @@ impl Search<'_> {
 
     fn measure(&mut self) {
         self.sum = survived(&self.best, self.code, &self.few, None).iter().sum();
-        self.mean = self.sum as f64 / self.few.len() as f64;
     }
 
-    /// Tries a change; it stays if the circuit is better, or as good and no larger.
+    /// Tries a change; it stays if the circuit is better, or as good and no larger. While nothing is perfect, it may grow.
     fn try_one(&mut self) {
         let candidate = tidy(&self.changed());
         let (old, new) = (size(&self.best), size(&candidate));
-        let least = if new <= old { self.sum } else { self.sum + 1 };
+        let may_grow = self.kept.is_none() && new <= LARGEST;
+        let least = if new <= old || may_grow { self.sum } else { self.sum + 1 };
         let sum: u64 = survived(&candidate, self.code, &self.few, Some(least)).iter().sum();
         if sum < least {
             return;
         }
-        if sum == (self.few.len() * CartPole::LONGEST) as u64 && self.few.len() < MOST {
-            let steps = survived(&candidate, self.code, self.many, None);
+        let smallest = self.kept.as_ref().is_none_or(|kept| new < size(kept));
+        if sum == whole(&self.few) && smallest {
+            let room = MOST.saturating_sub(self.few.len()).min(8);
+            let hopeless = (room == 0).then(|| whole(self.many));
+            let steps = survived(&candidate, self.code, self.many, hopeless);
             let fell = steps.iter().zip(self.many).filter(|(steps, _)| **steps < CartPole::LONGEST as u64);
-            let fell: Vec<[f64; 4]> = fell.map(|(_, start)| *start).take(8).collect();
-            if !fell.is_empty() {
+            let mut fell = fell.map(|(_, start)| *start).peekable();
+            if fell.peek().is_none() {
+                self.kept = Some(candidate.clone());
+            } else if room == 0 {
+                return;
+            } else {
                 // The few were not hard enough; the best is measured anew.
-                self.few.extend(fell);
+                self.few.extend(fell.take(room));
                 self.measure();
                 let sum: u64 = survived(&candidate, self.code, &self.few, None).iter().sum();
-                if sum < self.sum || (sum == self.sum && new > old) {
+                if sum < self.sum || (sum == self.sum && new > old && !may_grow) {
                     return;
                 }
             }

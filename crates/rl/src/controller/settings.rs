@@ -16,7 +16,7 @@ farad::train::settings! {
         thresholds: usize = 7, Takes::Whole(1, 64), "Thresholds of each number that is seen.";
         layers: Vec<i64> = vec![96, 96, 96, 48, 24, 12, 6, 3], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer but the last, which has one.";
         repair: u64 = 20_000, Takes::Whole(0, 1 << 40), "Candidates of the repair on samples.";
-        search: u64 = 20_000, Takes::Whole(0, 1 << 40), "Candidates of the search in closed loop.";
+        search: u64 = 40_000, Takes::Whole(0, 1 << 40), "Candidates of the search in closed loop.";
         episodes: usize = 1000, Takes::Whole(1, 1 << 20), "Starts that the circuit is judged on.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
