@@ -137,9 +137,13 @@ impl Search<'_> {
         let mut netlist = self.best.clone();
         let from = netlist.sources();
         for _ in 0..=self.below(2) {
-            if netlist.gates.is_empty() || self.below(12) == 0 {
-                let (a, b) = (self.below(netlist.wires()), self.below(netlist.wires()));
-                let new = netlist.gate(Gate::ALL[self.below(16)], Wire(a as u32), Wire(b as u32));
+            let rare = if self.kept.is_none() { 4 } else { 12 };
+            if netlist.gates.is_empty() || self.below(rare) == 0 {
+                // Every other new gate corrects what the circuit said so far.
+                let said = netlist.outputs[0].wire;
+                let a = if self.below(2) == 0 { said } else { Wire(self.below(netlist.wires()) as u32) };
+                let b = Wire(self.below(netlist.wires()) as u32);
+                let new = netlist.gate(Gate::ALL[self.below(16)], a, b);
                 netlist.outputs[0].wire = new;
                 continue;
             }
