@@ -24,7 +24,7 @@ pub struct Pace {
 
 /// The progress of a training.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct SupervisedProgress {
     /// Steps made.
     pub step: u64,
     /// Steps at the end.
@@ -39,7 +39,7 @@ pub struct Progress {
 
 /// How training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct SupervisedSummary {
     /// Steps made.
     pub steps: u64,
     /// Epochs that are over.
@@ -49,9 +49,9 @@ pub struct Summary {
 }
 
 /// A run under way.
-pub struct Training(farad_train::Training<Network>);
+pub struct SupervisedTraining(farad_train::Training<Network>);
 
-impl Training {
+impl SupervisedTraining {
     /// Starts a run in its folder, or goes on from its checkpoint if it has one. The model must begin with the same
     /// weights either way: seed the CPU before it is made.
     pub fn new(
@@ -60,11 +60,11 @@ impl Training {
         train: DataLoader,
         validation: Option<DataLoader>,
         pace: Pace,
-    ) -> Result<Training> {
+    ) -> Result<SupervisedTraining> {
         let Pace { epochs, log_every, checkpoint_every } = pace;
         let course = LoopSettings { log_every, checkpoint_every, ..LoopSettings::default() };
         let network = Network::new(fit, train, validation, epochs, course)?;
-        Ok(Training(farad_train::Training::open(run, Box::new(network))?))
+        Ok(SupervisedTraining(farad_train::Training::open(run, Box::new(network))?))
     }
 
     /// The model in training.
@@ -94,12 +94,16 @@ impl Training {
     }
 
     /// Trains to the end, or until asked to stop; `watch` gets the progress.
-    pub fn train(&mut self, stop: &Stop, watch: impl FnMut(&Progress)) -> Result<Summary> {
+    pub fn train(
+        &mut self,
+        stop: &Stop,
+        watch: impl FnMut(&SupervisedProgress),
+    ) -> Result<SupervisedSummary> {
         let (epochs, batches) = (self.0.trainee().epochs(), self.0.trainee().epoch().max(1));
         let watcher = Watching { watch: RefCell::new(watch), epochs, batches };
         let summary = self.0.train(stop, &watcher)?;
         let (steps, interrupted) = (summary.steps, summary.interrupted);
-        Ok(Summary { steps, epochs: steps / batches, interrupted })
+        Ok(SupervisedSummary { steps, epochs: steps / batches, interrupted })
     }
 }
 
@@ -110,11 +114,11 @@ struct Watching<F> {
     batches: u64,
 }
 
-impl<F: FnMut(&Progress)> Watcher for Watching<F> {
+impl<F: FnMut(&SupervisedProgress)> Watcher for Watching<F> {
     fn trained(&self, progress: &farad_train::Progress) {
         let (step, steps) = (progress.step, progress.steps);
         let loss = progress.losses.first().copied().unwrap_or(f32::NAN);
         let (epoch, epochs) = (step.div_ceil(self.batches), self.epochs);
-        (self.watch.borrow_mut())(&Progress { step, steps, epoch, epochs, loss });
+        (self.watch.borrow_mut())(&SupervisedProgress { step, steps, epoch, epochs, loss });
     }
 }

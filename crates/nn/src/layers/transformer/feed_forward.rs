@@ -7,7 +7,7 @@ use farad_tensor::engine::inside;
 
 /// Two layers with an activation between them; its parts are the block's.
 #[derive(Clone, Debug, Module)]
-pub struct FeedForward {
+pub struct TransformerFeedForward {
     linear1: Linear,
     linear2: Linear,
     dropout: Dropout,
@@ -15,10 +15,10 @@ pub struct FeedForward {
     activation: TransformerActivation,
 }
 
-impl FeedForward {
+impl TransformerFeedForward {
     #[track_caller]
-    pub fn new(options: &TransformerOptions) -> FeedForward {
-        FeedForward {
+    pub fn new(options: &TransformerOptions) -> TransformerFeedForward {
+        TransformerFeedForward {
             linear1: options.linear(options.width, options.hidden),
             linear2: options.linear(options.hidden, options.width),
             dropout: options.drop(),
