@@ -25,6 +25,6 @@ pub use lines::Chart;
 pub use matrix::Matrix;
 pub use number::{bytes, count, counted, number, thousands};
 pub use series::Series;
-pub use sheet::{Sheet, Tile};
+pub use sheet::{Sheet, Thumbnail};
 pub use stack::Stack;
 pub use text::{fitted, text_width};

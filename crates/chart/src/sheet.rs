@@ -10,28 +10,28 @@ const LINE: f64 = 15.0;
 
 /// A small picture with lines of text below it.
 #[derive(Clone, Debug)]
-pub struct Tile {
+pub struct Thumbnail {
     png: Vec<u8>,
     lines: Vec<String>,
     wrong: bool,
     apart: bool,
 }
 
-impl Tile {
+impl Thumbnail {
     /// A picture, as the bytes of a PNG file, and the lines below it; the first is darker than the others.
-    pub fn new<S: AsRef<str>>(png: Vec<u8>, lines: &[S]) -> Tile {
+    pub fn new<S: AsRef<str>>(png: Vec<u8>, lines: &[S]) -> Thumbnail {
         let lines = lines.iter().map(|line| line.as_ref().to_string()).collect();
-        Tile { png, lines, wrong: false, apart: false }
+        Thumbnail { png, lines, wrong: false, apart: false }
     }
 
     /// Marks a mistake: a thick frame, a cross in the corner.
-    pub fn wrong(mut self) -> Tile {
+    pub fn wrong(mut self) -> Thumbnail {
         self.wrong = true;
         self
     }
 
     /// Sets a picture apart from those before it, such as a target: its frame is of dashes.
-    pub fn apart(mut self) -> Tile {
+    pub fn apart(mut self) -> Thumbnail {
         self.apart = true;
         self
     }
@@ -40,8 +40,8 @@ impl Tile {
 /// A sheet of small pictures.
 ///
 /// ```
-/// use farad_chart::{Sheet, Tile};
-/// let svg = Sheet::new("Roll-out", (60.0, 60.0)).tile(Tile::new(vec![1, 2, 3], &["step 0"])).svg();
+/// use farad_chart::{Sheet, Thumbnail};
+/// let svg = Sheet::new("Roll-out", (60.0, 60.0)).tile(Thumbnail::new(vec![1, 2, 3], &["step 0"])).svg();
 /// assert!(svg.contains("step 0") && svg.contains("data:image/png;base64,AQID"));
 /// ```
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub struct Sheet {
     about: String,
     /// Width and height of every picture.
     size: (f64, f64),
-    tiles: Vec<Tile>,
+    tiles: Vec<Thumbnail>,
 }
 
 impl Sheet {
@@ -66,7 +66,7 @@ impl Sheet {
     }
 
     /// Adds a picture.
-    pub fn tile(mut self, tile: Tile) -> Sheet {
+    pub fn tile(mut self, tile: Thumbnail) -> Sheet {
         self.tiles.push(tile);
         self
     }
@@ -89,7 +89,7 @@ impl Sheet {
         canvas.svg(WIDTH, top + rows * place - GAP + MARGIN)
     }
 
-    fn draw(&self, canvas: &mut Canvas, tile: &Tile, (x, y): (f64, f64)) {
+    fn draw(&self, canvas: &mut Canvas, tile: &Thumbnail, (x, y): (f64, f64)) {
         let (width, height) = self.size;
         canvas.png((x, y), self.size, &tile.png);
         match (tile.wrong, tile.apart) {

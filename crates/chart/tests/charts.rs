@@ -1,6 +1,6 @@
 //! Charts hold what they were given, are valid XML, stay inside their axes, and are the same bytes every time.
 
-use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Tile};
+use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail};
 
 /// Goes through an SVG text and panics where it is not well formed. Returns names and attributes of all elements.
 fn elements(svg: &str) -> Vec<(String, Vec<(String, String)>)> {
@@ -143,7 +143,7 @@ fn odd_data_give_a_chart() {
     }
     let control = "\u{0}\u{1b}[31m\u{ffff}]]>&#x; \"'";
     elements(&Chart::new(control, control, control).about(control).line(control, [(0.0, 1.0)]).svg());
-    elements(&Sheet::new(control, (9.0, 9.0)).tile(Tile::new(vec![0], &[control]).wrong()).svg());
+    elements(&Sheet::new(control, (9.0, 9.0)).tile(Thumbnail::new(vec![0], &[control]).wrong()).svg());
 }
 
 #[test]
@@ -179,8 +179,9 @@ fn a_matrix_has_all_its_counts() {
 #[test]
 fn words_below_a_tile_become_smaller_before_they_are_cut() {
     let long = "a name that no tile has room for";
-    let svg =
-        Sheet::new("s", (72.0, 72.0)).tile(Tile::new(vec![1], &["is dog", "seen: cat, 98 %", long])).svg();
+    let svg = Sheet::new("s", (72.0, 72.0))
+        .tile(Thumbnail::new(vec![1], &["is dog", "seen: cat, 98 %", long]))
+        .svg();
     elements(&svg);
     assert!(svg.contains(">is dog<") && svg.contains(">seen: cat, 98 %<") && svg.contains("…<"), "{svg}");
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use farad_circuit::simplify::{Options, simplify, simplify_automaton};
+use farad_circuit::simplify::{SimplifyOptions, simplify, simplify_automaton};
 use farad_circuit::{Circuit, Format, Gate, Netlist, Statistics, Wire, export};
 
 /// A rule: its name, how many bits it takes and gives, what it does, and the same as Verilog.
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for rule in RULES {
         let begin = Instant::now();
         let starts = [minterms(rule), multiplexers(rule)];
-        let simplified = starts.iter().map(|start| simplify(start, &Options::default()));
+        let simplified = starts.iter().map(|start| simplify(start, &SimplifyOptions::default()));
         let simplified = simplified.collect::<Result<Vec<_>, _>>()?;
         let best = simplified.into_iter().min_by_key(|made| size(&made.netlist)).expect("two starts");
         assert!(best.report.equivalence.is_proved(), "{}: not proved", rule.0);
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Circuit::Automaton(raw) = Circuit::read(&learned[1])? else {
             return Err(format!("rules: not an automaton: {}", learned[1]).into());
         };
-        let ours = simplify_automaton(&raw, &Options::default())?;
+        let ours = simplify_automaton(&raw, &SimplifyOptions::default())?;
         assert!(ours.equivalence.is_proved(), "{}: not proved", learned[0]);
         let mut cell = raw.cell;
         cell.outputs.retain(|output| ours.automaton.cell.outputs.iter().any(|kept| kept.name == output.name));

@@ -82,7 +82,7 @@ impl LeveledNetlist<'_> {
     }
 
     pub(crate) fn gate(&mut self, gate: Gate, a: Wire, b: Wire) -> Wire {
-        let node = crate::netlist::Node { gate, a, b };
+        let node = crate::netlist::GateNode { gate, a, b };
         let before = node.operands().map(|wire| self.level(wire)).max().unwrap_or(0);
         self.levels.push(before + gate.is_active() as u32);
         self.netlist.gate(gate, a, b)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::arithmetic::LeveledNetlist;
 use crate::gate::Gate;
 use crate::graph::LogicGraph;
-use crate::netlist::{Netlist, Node, Output, Wire};
+use crate::netlist::{GateNode, Netlist, Output, Wire};
 
 /// A netlist of votes with a head on top.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ fn in_parts(netlist: &Netlist, parts: &[usize], classes: usize, outputs: usize) 
     let mut place: Vec<Wire> = (0..netlist.wires() as u32).map(Wire).collect();
     let mut lengths = vec![0usize; classes + 2];
     for wire in order {
-        let Node { gate, a, b } = netlist.gates[wire - netlist.sources()];
+        let GateNode { gate, a, b } = netlist.gates[wire - netlist.sources()];
         let moved = |wire: Wire| place.get(wire.index()).copied().unwrap_or(Wire::NONE);
         place[wire] = made.gate(gate, moved(a), moved(b));
         lengths[parts[wire]] += 1;

@@ -3,7 +3,7 @@
 //! A gate of two such inputs is a simpler one, or none. Start at [`Netlist::with_implied_inputs`].
 
 use crate::gate::Gate;
-use crate::netlist::{Netlist, Node, Wire};
+use crate::netlist::{GateNode, Netlist, Wire};
 
 /// What a gate may be instead: constants, copies and negations.
 const SIMPLER: [Gate; 6] = [Gate::FALSE, Gate::TRUE, Gate::A, Gate::B, Gate::NOT_A, Gate::NOT_B];
@@ -24,14 +24,14 @@ impl Netlist {
     pub fn with_implied_inputs(&self, implies: impl Fn(usize, usize) -> bool) -> Netlist {
         let mut netlist = self.clone();
         for n in 0..netlist.gates.len() {
-            let Node { gate, a, b } = netlist.gates[n];
+            let GateNode { gate, a, b } = netlist.gates[n];
             let [a, b] = [a, b].map(|wire| source(&netlist, wire));
             let inputs = [a, b].iter().all(|wire| wire.index() < netlist.inputs.len());
             if gate.is_active() && gate.reads_a() && gate.reads_b() && inputs {
                 let (a_implies, b_implies) = (implies(a.index(), b.index()), implies(b.index(), a.index()));
                 let happens = |a: bool, b: bool| !(if a { a_implies && !b } else { b_implies && b });
                 if let Some(gate) = simpler(gate, happens) {
-                    netlist.gates[n] = Node { gate, a, b };
+                    netlist.gates[n] = GateNode { gate, a, b };
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! through the pulp crate, without `unsafe`.
 //!
 //! ```
-//! use farad_circuit::simplify::{Options, simplify};
+//! use farad_circuit::simplify::{SimplifyOptions, simplify};
 //! use farad_circuit::{Circuit, Format, Gate, Netlist, Simulator, export};
 //! let mut netlist = Netlist::new("same");
 //! let (a, b) = (netlist.input("a"), netlist.input("b"));
@@ -15,7 +15,7 @@
 //! netlist.output("y", same);
 //! assert_eq!(Simulator::new(&netlist)?.truth_table()[0][0] & 0b1111, 0b1001);
 //!
-//! let simple = simplify(&netlist, &Options::default())?;
+//! let simple = simplify(&netlist, &SimplifyOptions::default())?;
 //! assert_eq!(simple.netlist.gates.len(), 1);
 //! assert!(simple.report.equivalence.is_proved());
 //! let files = export(&Circuit::from(simple.netlist), Format::named("c")?)?;
@@ -76,7 +76,7 @@ pub use export::{Format, export};
 pub use file::Circuit;
 pub use gate::Gate;
 pub use head::Elected;
-pub use netlist::{Meta, Netlist, Node, Output, Register, Wire};
-pub use simulate::{Grid, Line, Simulator, State, WIDE_SAMPLES, WideSimulator, fire_mask};
+pub use netlist::{GateNode, Meta, Netlist, Output, Register, Wire};
+pub use simulate::{Grid, Line, RegisterStates, Simulator, WIDE_SAMPLES, WideSimulator, fire_mask};
 pub use statistics::Statistics;
 pub use tables::LookupTables;

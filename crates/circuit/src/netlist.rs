@@ -20,7 +20,7 @@ impl Wire {
 
 /// One gate of a netlist and what it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Node {
+pub struct GateNode {
     /// The function.
     pub gate: Gate,
     /// The first operand; anything, best [`Wire::NONE`], if the gate does not read it.
@@ -29,7 +29,7 @@ pub struct Node {
     pub b: Wire,
 }
 
-impl Node {
+impl GateNode {
     /// The wires that the gate really reads: none to two.
     pub fn operands(&self) -> impl Iterator<Item = Wire> + use<> {
         let a = self.gate.reads_a().then_some(self.a);
@@ -80,7 +80,7 @@ pub struct Netlist {
     /// The state.
     pub registers: Vec<Register>,
     /// The gates; each reads only wires before its own.
-    pub gates: Vec<Node>,
+    pub gates: Vec<GateNode>,
     /// What it shows.
     pub outputs: Vec<Output>,
     /// What else is known of it, by name: how its inputs are made of a picture, where an automaton starts.
@@ -137,7 +137,7 @@ impl Netlist {
 
     /// Adds a gate.
     pub fn gate(&mut self, gate: Gate, a: Wire, b: Wire) -> Wire {
-        self.gates.push(Node { gate, a, b });
+        self.gates.push(GateNode { gate, a, b });
         Wire(self.wires() as u32 - 1)
     }
 

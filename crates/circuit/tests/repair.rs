@@ -3,31 +3,31 @@
 use std::time::Duration;
 
 use farad_circuit::repair::{
-    Beginning, Circuits, Options, Origin, Proposal, Repaired, Task, gates_of, repair,
+    Beginning, Circuits, Proposal, RepairTask, Repaired, SearchOptions, StartingGrid, gates_of, repair,
 };
 use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist};
 
-fn options(candidates: u64) -> Options {
-    Options { candidates, time: None, seed: 7 }
+fn options(candidates: u64) -> SearchOptions {
+    SearchOptions { candidates, time: None, seed: 7 }
 }
 
-fn search(automaton: &Automaton, task: &Task, options: &Options) -> Repaired {
+fn search(automaton: &Automaton, task: &RepairTask, options: &SearchOptions) -> Repaired {
     let circuits = Circuits { learned: automaton, proposals: &[], simplified: None };
     repair(&circuits, task, options).unwrap()
 }
 
-fn all_neighborhoods_of_life() -> Task {
+fn all_neighborhoods_of_life() -> RepairTask {
     let lives = |number: u32| {
         let around = (number & !16).count_ones();
         around == 3 || number & 16 != 0 && around == 2
     };
-    Task {
+    RepairTask {
         width: 3,
         height: 3,
         steps: 1,
         edge: Edge::Wrap,
         fire_rate: 1.0,
-        origin: Origin::Neighborhoods,
+        origin: StartingGrid::Neighborhoods,
         wanted: (0..512).map(lives).collect(),
         others: vec![],
     }
@@ -42,14 +42,19 @@ fn automaton(seed: u64, edge: Edge) -> Automaton {
 }
 
 /// What an automaton shows after so many steps from its middle, as a task.
-fn as_it_is(automaton: &Automaton, (width, height): (usize, usize), steps: usize, origin: Origin) -> Task {
+fn as_it_is(
+    automaton: &Automaton,
+    (width, height): (usize, usize),
+    steps: usize,
+    origin: StartingGrid,
+) -> RepairTask {
     let mut grid = Grid::new(automaton, width, height).unwrap();
-    if origin == Origin::Center {
+    if origin == StartingGrid::Center {
         (0..automaton.channels).for_each(|channel| grid.set(channel, width / 2, height / 2, true));
     }
     grid.steps(steps);
     let (edge, wanted) = (automaton.edge, grid.pictures());
-    Task { width, height, steps, edge, fire_rate: 1.0, origin, wanted, others: vec![] }
+    RepairTask { width, height, steps, edge, fire_rate: 1.0, origin, wanted, others: vec![] }
 }
 
 #[test]
@@ -58,7 +63,7 @@ fn candidates_run_as_on_a_grid() {
     for (n, &size) in sizes.iter().enumerate() {
         for edge in Edge::ALL {
             let automaton = automaton(n as u64, edge);
-            for origin in [Origin::Center, Origin::Zeros] {
+            for origin in [StartingGrid::Center, StartingGrid::Zeros] {
                 let task = as_it_is(&automaton, size, 7, origin);
                 let seen = search(&automaton, &task, &options(0));
                 assert_eq!(seen.wrong, 0, "{size:?} {edge:?} {origin:?}");
@@ -91,7 +96,7 @@ fn a_damaged_game_of_life_is_right_again_and_the_same_every_time() {
 #[test]
 fn a_picture_with_other_bits_grows_too() {
     let automaton = automaton(8, Edge::Wrap);
-    let mut task = as_it_is(&automaton, (12, 12), 6, Origin::Center);
+    let mut task = as_it_is(&automaton, (12, 12), 6, StartingGrid::Center);
     [5 * 12 + 4, 7 * 12 + 7, 144 + 4 * 12 + 6].into_iter().for_each(|bit| task.wanted[bit] ^= true);
     let repaired = search(&automaton, &task, &options(20_000));
     assert_eq!((repaired.wrong_before, repaired.wrong), (3, 0));
@@ -110,13 +115,13 @@ fn noise_becomes_stripes_from_nothing() {
     keep.output("c0", inputs[4]);
     let keep = Automaton { cell: keep, channels: 1, visible: vec![0], edge: Edge::Zero, fire_rate: 1.0 };
     let wanted = (0..64).map(|cell| cell / 8 % 2 == 0).collect();
-    let mut task = Task {
+    let mut task = RepairTask {
         width: 8,
         height: 8,
         steps: 10,
         edge: Edge::Zero,
         fire_rate: 1.0,
-        origin: Origin::Random,
+        origin: StartingGrid::Random,
         wanted,
         others: vec![],
     };
@@ -133,7 +138,7 @@ fn what_is_cut_says_so_and_is_not_worse() {
     let mut life = Automaton::life(Edge::Wrap);
     life.cell.gates[7].gate = Gate::TRUE;
     let task = all_neighborhoods_of_life();
-    let cut = search(&life, &task, &Options { time: Some(Duration::ZERO), ..options(1_000_000) });
+    let cut = search(&life, &task, &SearchOptions { time: Some(Duration::ZERO), ..options(1_000_000) });
     assert!(cut.cut && cut.candidates == 0);
     assert_eq!(cut.wrong, cut.wrong_before);
 }

@@ -74,7 +74,7 @@ pub fn simplified(run: &Run) -> Option<Circuit> {
 }
 
 fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
-    let mut learned = train::Learned::of(run)?;
+    let mut learned = train::LearnedAutomata::of(run)?;
     let index = pick(wanted.op, &learned, wanted.seed)?;
     let circuit = learned.circuits.swap_remove(index);
     let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
@@ -86,7 +86,7 @@ fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
 }
 
 /// Which of a run's circuits: that of a seed, or the one that stands for the run.
-fn pick(op: &'static str, learned: &train::Learned, seed: Option<u64>) -> Result<usize> {
+fn pick(op: &'static str, learned: &train::LearnedAutomata, seed: Option<u64>) -> Result<usize> {
     let seeds: Vec<u64> = learned.circuits.iter().map(|circuit| circuit.seed).collect();
     match seed {
         None => Ok(learned.shown()),
@@ -99,7 +99,7 @@ fn pick(op: &'static str, learned: &train::Learned, seed: Option<u64>) -> Result
 }
 
 fn network(run: &Run, wanted: &Wanted) -> Result<Circuit> {
-    let learned = classify::Learned::of(run)?;
+    let learned = classify::LearnedClassifier::of(run)?;
     let mut netlist = match (wanted.raw, wanted.votes) {
         (true, true) => learned.netlist_with_counts()?,
         (true, false) => learned.netlist()?,
@@ -116,7 +116,7 @@ fn network(run: &Run, wanted: &Wanted) -> Result<Circuit> {
 
 /// The kept circuit of an automaton; simplified once the run has proved that.
 fn newest_automaton(run: &Run) -> farad_logic::Result<Newest> {
-    let learned = train::Learned::of(run)?;
+    let learned = train::LearnedAutomata::of(run)?;
     let circuit = &learned.circuits[learned.shown()];
     let simplified = report::stored(run, circuit);
     let is_simplified = simplified.is_some();
@@ -138,7 +138,7 @@ fn newest_automaton(run: &Run) -> farad_logic::Result<Newest> {
 /// The network that was best so far. Its page needs the votes of every class, which only the circuit as learned has;
 /// counted and drawn is the simplified one, once the run has written it.
 fn newest_network(run: &Run) -> farad_logic::Result<Newest> {
-    let learned = classify::Learned::of(run)?;
+    let learned = classify::LearnedClassifier::of(run)?;
     let mut netlist = learned.netlist_with_counts()?;
     netlist.meta.extend(learned.known()?);
     let facts = json!({
@@ -157,14 +157,14 @@ fn newest_network(run: &Run) -> farad_logic::Result<Newest> {
 
 fn function(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     Ok(Circuit::Netlist(match wanted.raw {
-        true => boolean::Learned::of(run)?.netlist,
+        true => boolean::LearnedFunction::of(run)?.netlist,
         false => boolean::simplified(run)?,
     }))
 }
 
 /// The kept circuit of a Boolean function.
 fn newest_function(run: &Run) -> farad_logic::Result<Newest> {
-    let learned = boolean::Learned::of(run)?;
+    let learned = boolean::LearnedFunction::of(run)?;
     let facts = json!({ "kind": "network", "update": learned.kept_after, "updates": learned.steps });
     Ok(Newest { circuit: Circuit::Netlist(learned.netlist), drawn: None, facts })
 }

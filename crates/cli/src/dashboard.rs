@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use farad::run::{Stop, json};
-use farad_dashboard::{Dashboard, Sight};
+use farad_dashboard::{Dashboard, KindsShown};
 
 use crate::arguments::{OutputFlags, whole};
 use crate::circuits;
@@ -44,7 +44,7 @@ pub struct DashboardOptions {
 }
 
 /// What the page knows of kinds of training.
-const SIGHT: Sight = Sight { kinds: KINDS, newest: circuits::newest };
+const SIGHT: KindsShown = KindsShown { kinds: KINDS, newest: circuits::newest };
 
 /// Serves the page until Ctrl-C.
 pub fn run(options: &DashboardOptions) -> Result<()> {

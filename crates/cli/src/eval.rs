@@ -1,7 +1,7 @@
 //! `farad eval`: how good the circuits or the network of a run are.
 
 use farad::run::Run;
-use farad::train::{Asked, Kind};
+use farad::train::{Asked, TrainingKind};
 
 use crate::arguments::{EVAL_FLAGS, EvalOptions};
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub fn run(options: &EvalOptions) -> Result<()> {
 }
 
 /// Judges what a run of a kind of the table has learned.
-fn judge(kind: &dyn Kind, run: &Run, options: &EvalOptions) -> Result<()> {
+fn judge(kind: &dyn TrainingKind, run: &Run, options: &EvalOptions) -> Result<()> {
     let mut flags = vec![];
     for flag in &EVAL_FLAGS {
         let Some(text) = given(flag.name, options) else { continue };

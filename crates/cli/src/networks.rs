@@ -71,7 +71,7 @@ fn language(run: &Run) -> Result<(String, ModelProto)> {
 
 /// The circuit of a classifier: numbers in, the number of the class out.
 fn classifier(run: &Run) -> Result<(String, ModelProto)> {
-    let (circuit, name) = (classify::CircuitInUse::of(run)?, classify::Learned::of(run)?.name());
+    let (circuit, name) = (classify::CircuitInUse::of(run)?, classify::LearnedClassifier::of(run)?.name());
     let (signature, netlist) = (circuit.signature(), circuit.netlist());
     let shape = signature.inputs.shape();
     let brightest = matches!(signature.inputs, Inputs::Pictures { .. }).then_some(classify::BRIGHTEST);

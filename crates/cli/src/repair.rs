@@ -5,7 +5,7 @@ use std::time::Duration;
 use farad::Device;
 use farad::run::Run;
 use farad::train::run_device;
-use farad_logic::repair::{Effort, Which, device_after, repair};
+use farad_logic::repair::{AutomatonSelection, Effort, device_after, repair};
 use farad_logic::{classify, report, train};
 
 use crate::arguments::RepairOptions;
@@ -33,7 +33,7 @@ pub fn run(options: &RepairOptions) -> Result<()> {
 }
 
 fn automata(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
-    let which = if options.inexact { Which::Inexact } else { Which::All };
+    let which = if options.inexact { AutomatonSelection::Inexact } else { AutomatonSelection::All };
     let (talk, screen) = (options.output.talk(), Screen::new(options.output.talk()));
     let device = match options.device.asked()? {
         Some(device) => device,
@@ -52,7 +52,8 @@ fn automata(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
 fn classifier(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
     refuse_flags_of_automata(options)?;
     let (talk, screen) = (options.output.talk(), Screen::new(options.output.talk()));
-    let became = classify::repair::repair(run, effort, classify::repair::Which::Again, &screen)?;
+    let became =
+        classify::repair::repair(run, effort, classify::repair::ClassifierSelection::Again, &screen)?;
     screen.end();
     let verdict = classify::report::conclude(run)?;
     let outcome = farad::train::Outcome::new(verdict.json(), verdict.sentence());

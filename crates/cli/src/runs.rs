@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use farad::run::{Conclusion, Events, LogTable, Run, Table as Config, Value, shell_word};
-use farad::train::{Kind, Measure, Unit};
+use farad::train::{Measure, TrainingKind, Unit};
 use farad_dashboard::{RunStatus, is_run, state};
 use serde_json::json;
 
@@ -102,7 +102,7 @@ fn described(folder: &Path) -> Value {
 }
 
 /// How good a run is by its log.
-fn logged_result(log: &LogTable, config: &Config, kind: Option<&dyn Kind>) -> Option<Value> {
+fn logged_result(log: &LogTable, config: &Config, kind: Option<&dyn TrainingKind>) -> Option<Value> {
     // Runs of several seeds have a column per seed; the first stands for all.
     let own = |column: &str| {
         let seeded = format!("{column}_");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use farad::run::Run;
 use farad::train::settings::read_file;
 use farad::train::{
-    Asked, Grid, Kind, Outcome, Prepared, Progress as Trained, Tone, Toned, Training, Watcher,
+    Asked, Outcome, Prepared, Progress as Trained, TextTable, Tone, Toned, Training, TrainingKind, Watcher,
 };
 
 use crate::arguments::TrainOptions;
@@ -21,7 +21,7 @@ use crate::train::{broken_off, described, folder, interrupts, is_world};
 
 /// Trains a subject of a kind, or goes on with a run if there is one. Where it does not succeed, the next seeds are tried.
 pub fn train(
-    kind: &'static dyn Kind,
+    kind: &'static dyn TrainingKind,
     options: &TrainOptions,
     subject: &'static str,
     resumed: Option<Run>,
@@ -60,7 +60,7 @@ struct Tried {
 
 /// Trains once: with the seed that is asked for, or another one.
 fn one(
-    kind: &'static dyn Kind,
+    kind: &'static dyn TrainingKind,
     options: &TrainOptions,
     subject: &'static str,
     resumed: Option<Run>,
@@ -103,7 +103,7 @@ fn one(
 
 /// A training in its folder, new or going on.
 fn begin(
-    kind: &dyn Kind,
+    kind: &dyn TrainingKind,
     asked: &Asked,
     options: &TrainOptions,
     resumed: Option<Run>,
@@ -161,7 +161,7 @@ fn asked<'a>(
 
 /// A new run, and its folder if nothing was there before.
 fn create(
-    kind: &dyn Kind,
+    kind: &dyn TrainingKind,
     options: &TrainOptions,
     subject: &str,
     prepared: &dyn Prepared,
@@ -199,7 +199,7 @@ pub fn toned(toned: &Toned) -> String {
     paint(style, &toned.words)
 }
 
-fn table(grid: &Grid) -> Table {
+fn table(grid: &TextTable) -> Table {
     let columns =
         grid.columns.iter().map(|(title, numbers)| if *numbers { right(title) } else { left(title) });
     let mut table = Table::new(columns);

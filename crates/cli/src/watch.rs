@@ -20,13 +20,13 @@ const FRAME: u64 = 40;
 const FILM: &str = "episode.gif";
 
 /// A kind of training whose runs can be watched.
-struct Watched {
+struct WatchedKind {
     kind: &'static str,
     film: fn(&Run, &WatchOptions, &Device) -> Result<Film>,
 }
 
-const KINDS: [Watched; 2] =
-    [Watched { kind: train::KIND, film: agent }, Watched { kind: controller::KIND, film: circuit }];
+const KINDS: [WatchedKind; 2] =
+    [WatchedKind { kind: train::KIND, film: agent }, WatchedKind { kind: controller::KIND, film: circuit }];
 
 /// Plays an episode and writes it.
 pub fn run(options: &WatchOptions) -> Result<()> {

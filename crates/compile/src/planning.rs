@@ -23,8 +23,8 @@ use crate::fusion::work::{Work, touches};
 use crate::passes::PassWatcher;
 use crate::program::verify::{aliases, verify};
 use crate::program::{
-    Buffer, BufferId, Code, Custom, Kernel, Output, Place, Program, Scatter, Segment, Site, Sort, Spec, Step,
-    Sums, Target, View,
+    BufferId, Code, Custom, Kernel, Place, Program, ProgramBuffer, ProgramOutput, ProgramStep, Scatter,
+    Segment, Site, Sort, Spec, Sums, Target, View,
 };
 use assemble::{PlannedMemory, kernel};
 use bundle_sums::{Sum, bundle};
@@ -115,12 +115,12 @@ impl Planner<'_, '_> {
         for &id in outputs {
             let node = self.graph.node(id);
             let spec = Spec { dtype: node.dtype, len: node.shape.numel() };
-            self.program.outputs.push(Output { spec, donor: None });
+            self.program.outputs.push(ProgramOutput { spec, donor: None });
         }
     }
 
     fn add_buffer(&mut self, place: Place, offset: usize, spec: Spec) -> BufferId {
-        self.program.buffers.push(Buffer { place, offset, dtype: spec.dtype, len: spec.len });
+        self.program.buffers.push(ProgramBuffer { place, offset, dtype: spec.dtype, len: spec.len });
         BufferId(self.program.buffers.len() as u32 - 1)
     }
 
@@ -314,13 +314,13 @@ impl Planner<'_, '_> {
     }
 
     fn push(&mut self, label: String, kernel: Kernel) {
-        self.program.steps.push(Step { wave: 0, label, kernel });
+        self.program.steps.push(ProgramStep { wave: 0, label, kernel });
     }
 
     fn sums(&mut self, sums: &[Sum]) {
         // Buffers of the whole block and the whole pack, which are bound once.
         let whole = |planner: &mut Self, id: NodeId| {
-            let Buffer { place, dtype, .. } = planner.program.buffers[planner.buffer(id).0 as usize];
+            let ProgramBuffer { place, dtype, .. } = planner.program.buffers[planner.buffer(id).0 as usize];
             let Place::Block(block) = place else { unreachable!("packs and sums have blocks of their own") };
             let len = planner.program.blocks[block] / dtype.size();
             planner.add_buffer(place, 0, Spec { dtype, len })

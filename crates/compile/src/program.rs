@@ -24,8 +24,8 @@ use std::panic::Location;
 use farad_ir::DType;
 
 pub use kernel::{
-    Carry, Code, Custom, Fused, Instr, Kernel, Level, Loop, Operand, Product, Recurrence, Reg, Scatter,
-    Segment, Store, Sums,
+    Carry, Code, Custom, Fused, Instr, Kernel, Level, Loop, Product, ProductOperand, Recurrence, Reg,
+    Scatter, Segment, Store, Sums,
 };
 pub use sort::{Keys, Sort};
 pub use view::{Guard, View};
@@ -42,14 +42,14 @@ pub struct Program {
     /// The dtypes of the words that a run is given ([`Code::Parameter`]); a wide number takes two, the lower half first.
     pub parameters: Vec<DType>,
     /// The tensors that a run gives back.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<ProgramOutput>,
     /// Scratch memory, in bytes per block; kept between runs. Blocks start zeroed, and a gap that no
     /// kernel writes stays zero.
     pub blocks: Vec<usize>,
     /// Every range of memory that kernels name.
-    pub buffers: Vec<Buffer>,
+    pub buffers: Vec<ProgramBuffer>,
     /// What runs, in order. Steps of one wave do not depend on each other.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProgramStep>,
     /// Where ops that can fail on data were built ([`Code::Take`], [`Scatter`]).
     pub sites: Vec<Site>,
 }
@@ -73,7 +73,7 @@ impl Program {
 
 /// A tensor that a run gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct ProgramOutput {
     /// What it holds.
     pub spec: Spec,
     /// The input whose memory it takes over (updated in place); its buffers are that input's.
@@ -93,7 +93,7 @@ pub enum Place {
 
 /// A contiguous range of elements in an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffer {
+pub struct ProgramBuffer {
     /// Where it lies.
     pub place: Place,
     /// Byte offset in the allocation (a multiple of 256).
@@ -117,7 +117,7 @@ pub struct Site {
 
 /// A kernel and the wave it belongs to.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct ProgramStep {
     /// Steps of equal wave may run in any order or at once.
     pub wave: usize,
     /// What the profile calls it.

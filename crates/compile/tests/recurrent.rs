@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farad_compile::compile;
-use farad_compile::program::{Kernel, Loop, Program, Step, Target};
+use farad_compile::program::{Kernel, Loop, Program, ProgramStep, Target};
 use farad_ir::{Binary, Contraction, DType, Graph, NodeId, Op, Reduce, Scan, Shape, Span, Unary, gradient};
 
 const TIME: usize = 64;
@@ -108,14 +108,14 @@ fn loops(program: &Program) -> Vec<&Loop> {
     program.steps.iter().filter_map(as_loop).collect()
 }
 
-fn as_loop(step: &Step) -> Option<&Loop> {
+fn as_loop(step: &ProgramStep) -> Option<&Loop> {
     match &step.kernel {
         Kernel::Loop(of) => Some(of),
         _ => None,
     }
 }
 
-fn products(steps: &[Step]) -> usize {
+fn products(steps: &[ProgramStep]) -> usize {
     steps.iter().filter(|step| matches!(step.kernel, Kernel::Product(_))).count()
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Operand, Output, Place, Product, Program,
-    Reg, Spec, Step, Store, View,
+    BufferId, Code, Fused, Guard, Instr, Kernel, Level, Place, Product, ProductOperand, Program,
+    ProgramBuffer, ProgramOutput, ProgramStep, Reg, Spec, Store, View,
 };
-use farad_cpu::{Device, Memory};
+use farad_cpu::{CpuDevice, Memory};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
 /// How often a kernel is timed; the best and the median are printed.
@@ -44,12 +44,12 @@ fn program(inputs: &[usize], output: usize, kernel: Kernel) -> Program {
     let lens = inputs.iter().copied().chain([output]);
     Program {
         inputs: inputs.iter().map(|&len| spec(len)).collect(),
-        outputs: vec![Output { spec: spec(output), donor: None }],
+        outputs: vec![ProgramOutput { spec: spec(output), donor: None }],
         buffers: places
             .zip(lens)
-            .map(|(place, len)| Buffer { place, offset: 0, dtype: DType::F32, len })
+            .map(|(place, len)| ProgramBuffer { place, offset: 0, dtype: DType::F32, len })
             .collect(),
-        steps: vec![Step { wave: 0, label: "kernel".into(), kernel }],
+        steps: vec![ProgramStep { wave: 0, label: "kernel".into(), kernel }],
         ..Program::default()
     }
 }
@@ -169,7 +169,7 @@ fn matmul(batch: usize, m: usize, k: usize, n: usize, transposed: (bool, bool)) 
         let plane = (rows * columns) as i64;
         let strides = if transposed { vec![plane, 1, rows as i64] } else { vec![plane, columns as i64, 1] };
         let code = Code::Load(BufferId(buffer), View { offset: 0, strides, guards: vec![] });
-        Operand { tape: vec![Instr { code, dtype: DType::F32, level: Level::Full }], value: Reg(0) }
+        ProductOperand { tape: vec![Instr { code, dtype: DType::F32, level: Level::Full }], value: Reg(0) }
     };
     let epilogue = vec![Instr { code: Code::Accumulator, dtype: DType::F32, level: Level::Full }];
     let product = Product {
@@ -185,7 +185,7 @@ fn matmul(batch: usize, m: usize, k: usize, n: usize, transposed: (bool, bool)) 
     program(&[batch * m * k, batch * k * n], batch * m * n, Kernel::Product(product))
 }
 
-fn time(name: &str, device: &Device, program: Program) {
+fn time(name: &str, device: &CpuDevice, program: Program) {
     if std::env::args().nth(1).is_some_and(|part| !name.contains(&part)) {
         return;
     }
@@ -211,7 +211,7 @@ fn time(name: &str, device: &Device, program: Program) {
 }
 
 fn main() {
-    let device = Device::new();
+    let device = CpuDevice::new();
     time("chain 2^22", &device, chain(1 << 22));
     time("chain 2^12", &device, chain(1 << 12));
     time("softmax 1024x1024", &device, softmax(1024, 1024));

@@ -6,9 +6,9 @@ use farad_compile::program::{Program, Target};
 use farad_runtime::profile::Profiler;
 use farad_runtime::{Backend, Counters, Fault, Holdings, Limits, Memory, MemorySize, Read, Result};
 
-use crate::device::Device;
+use crate::device::CpuDevice;
 use crate::error::Error;
-use crate::executable::Executable;
+use crate::executable::CpuExecutable;
 
 impl From<Error> for farad_runtime::Error {
     fn from(error: Error) -> farad_runtime::Error {
@@ -17,9 +17,9 @@ impl From<Error> for farad_runtime::Error {
     }
 }
 
-impl Backend for Device {
+impl Backend for CpuDevice {
     fn target(&self) -> Target {
-        Device::target()
+        CpuDevice::target()
     }
 
     fn limits(&self) -> Limits {
@@ -86,7 +86,7 @@ impl Backend for Device {
     }
 }
 
-impl farad_runtime::Executable for Executable {
+impl farad_runtime::Executable for CpuExecutable {
     fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
         let inputs: Vec<_> = inputs.iter().map(|memory| (memory, 0)).collect();
         Ok(self.run(&inputs, parameters, outputs)?)

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use farad_compile::program::Custom;
 use farad_ir::{CustomOp, Shape, Words};
 
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::{self, Binding};
-use crate::memory::view_access::{Access, Range};
+use crate::memory::view_access::{DomainRange, ViewAccess};
 
 /// A planned custom op.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl CustomPlan {
     }
 
     /// Runs the op.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         let operands: Vec<Cow> = self
             .operands
             .iter()
@@ -51,8 +51,8 @@ impl CustomPlan {
     }
 }
 
-fn whole(len: usize) -> (Access, Range<'static>) {
-    (Access::contiguous(len), Range { start: 0, count: len, fixed: &[] })
+fn whole(len: usize) -> (ViewAccess, DomainRange<'static>) {
+    (ViewAccess::contiguous(len), DomainRange { start: 0, count: len, fixed: &[] })
 }
 
 /// An operand's words: as they lie in memory, or converted.

@@ -9,15 +9,15 @@ use farad_runtime::profile::{Phase, Profiler};
 use farad_runtime::{Holdings, Memory};
 
 use crate::error::Error;
-use crate::executable::Executable;
-use crate::memory::block_pool::{Pool, Purpose, start};
+use crate::executable::CpuExecutable;
+use crate::memory::block_pool::{BlockPool, BlockPurpose, start};
 
 /// A handle to the CPU as a device; clones share memory pool, counters and profile.
 #[derive(Clone)]
-pub struct Device(pub(crate) Arc<CpuState>);
+pub struct CpuDevice(pub(crate) Arc<CpuState>);
 
 pub(crate) struct CpuState {
-    pub pool: Arc<Pool>,
+    pub pool: Arc<BlockPool>,
     pub runs: AtomicUsize,
     pub kernels: AtomicUsize,
     pub profiler: Profiler,
@@ -28,7 +28,7 @@ pub(crate) struct CpuState {
 
 /// What a device has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct CpuCounters {
     /// Runs of executables.
     pub runs: usize,
     /// Kernels run; in a loop, every trip counts.
@@ -45,18 +45,18 @@ pub struct Counters {
     pub reads: usize,
 }
 
-impl Device {
+impl CpuDevice {
     /// A device with an empty pool.
     #[allow(clippy::new_without_default)] // a device is not a plain value
-    pub fn new() -> Device {
-        Device::with_limit(None)
+    pub fn new() -> CpuDevice {
+        CpuDevice::with_limit(None)
     }
 
     /// A device that never holds more than `limit` bytes, its pool included.
-    pub fn with_limit(limit: Option<usize>) -> Device {
+    pub fn with_limit(limit: Option<usize>) -> CpuDevice {
         tracing::debug!(lanes = crate::simd::lanes::lanes().name, "cpu device");
-        Device(Arc::new(CpuState {
-            pool: Pool::new(limit),
+        CpuDevice(Arc::new(CpuState {
+            pool: BlockPool::new(limit),
             runs: AtomicUsize::new(0),
             kernels: AtomicUsize::new(0),
             profiler: Profiler::default(),
@@ -73,7 +73,7 @@ impl Device {
     /// Memory of `bytes`: zeroed if fresh, of arbitrary content if it comes from the pool.
     pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
         let _phase = self.0.profiler.enter(Phase::Allocating);
-        self.0.pool.allocate(bytes, Purpose::Tensor)
+        self.0.pool.allocate(bytes, BlockPurpose::Tensor)
     }
 
     /// Copies `data` to `offset` bytes into `memory`. Panics where it does not fit.
@@ -108,13 +108,13 @@ impl Device {
     }
 
     /// Prepares a program to run, with its blocks allocated and zeroed.
-    pub fn load(&self, program: Arc<Program>) -> Result<Executable, Error> {
-        Executable::load(self, program)
+    pub fn load(&self, program: Arc<Program>) -> Result<CpuExecutable, Error> {
+        CpuExecutable::load(self, program)
     }
 
     /// What the device has done so far.
-    pub fn counters(&self) -> Counters {
-        Counters {
+    pub fn counters(&self) -> CpuCounters {
+        CpuCounters {
             runs: self.0.runs.load(Ordering::Relaxed),
             kernels: self.0.kernels.load(Ordering::Relaxed),
             allocations: self.0.pool.allocations.load(Ordering::Relaxed),
@@ -141,7 +141,7 @@ impl Device {
     }
 }
 
-impl fmt::Debug for Device {
+impl fmt::Debug for CpuDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Device({:?})", self.counters())
     }

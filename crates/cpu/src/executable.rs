@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{Buffer, BufferId, Kernel, Loop, Place, Program, Step};
+use farad_compile::program::{BufferId, Kernel, Loop, Place, Program, ProgramBuffer, ProgramStep};
 use farad_runtime::Memory;
 use farad_runtime::profile::{KernelTally, Phase};
 
 use crate::contraction::matrix_product::{self, Temporaries};
 use crate::contraction::sliced_product::{self, Sliced};
-use crate::device::Device;
+use crate::device::CpuDevice;
 use crate::error::Error;
 use crate::interpreter::nest::{Nest, Spec};
 use crate::interpreter::recurrence_nest;
-use crate::interpreter::tile_machine::{Context, Faults};
-use crate::memory::block_pool::{self, Purpose};
+use crate::interpreter::tile_machine::{Faults, KernelContext};
+use crate::memory::block_pool::{self, BlockPurpose};
 use crate::memory::element_runs::Binding;
 use crate::{custom_op, scatter, sort};
 
 /// A program that is ready to run; runs are synchronous, and may overlap on several threads.
-pub struct Executable {
-    device: Device,
+pub struct CpuExecutable {
+    device: CpuDevice,
     program: Arc<Program>,
     steps: Vec<ReadyStep>,
     /// Specs of the program's buffers, then of temporaries.
@@ -56,9 +56,9 @@ enum LoadedKernel {
     Loop { of: Loop, steps: Vec<ReadyStep> },
 }
 
-impl Executable {
+impl CpuExecutable {
     /// Plans every kernel and allocates zeroed blocks.
-    pub(crate) fn load(device: &Device, program: Arc<Program>) -> Result<Executable, Error> {
+    pub(crate) fn load(device: &CpuDevice, program: Arc<Program>) -> Result<CpuExecutable, Error> {
         let mut specs: Vec<Spec> =
             program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
         let (mut offsets, mut most) = (Vec::new(), 0);
@@ -67,7 +67,7 @@ impl Executable {
         list_launches(&steps, 1, &mut launches);
         let kernels = KernelTally::by_label(launches.into_iter());
         let blocks: Vec<usize> = program.blocks.iter().copied().chain([most]).collect();
-        let executable = Executable {
+        let executable = CpuExecutable {
             device: device.clone(),
             program,
             steps,
@@ -84,7 +84,7 @@ impl Executable {
     }
 
     fn allocate_blocks(&self) -> Result<Vec<Memory>, Error> {
-        self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, Purpose::Block)).collect()
+        self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, BlockPurpose::Block)).collect()
     }
 
     /// Runs the program: `inputs` with byte offsets, `parameters` as register words, `outputs` as memory to write
@@ -122,7 +122,7 @@ impl Executable {
         if profiler.is_open() && !profiler.times_launches() {
             profiler.ran(&self.kernels);
         }
-        self.steps(&self.steps, Context { bindings: &bindings, parameters, faults: &faults });
+        self.steps(&self.steps, KernelContext { bindings: &bindings, parameters, faults: &faults });
         self.device.0.runs.fetch_add(1, Ordering::Relaxed);
         match faults.first() {
             None => Ok(()),
@@ -167,7 +167,7 @@ impl Executable {
         Ok(bindings)
     }
 
-    fn steps(&self, steps: &[ReadyStep], context: Context) {
+    fn steps(&self, steps: &[ReadyStep], context: KernelContext) {
         let profiler = &self.device.0.profiler;
         let timed = profiler.times_launches();
         for step in steps {
@@ -194,7 +194,7 @@ impl Executable {
     }
 
     /// Runs a loop's body, with slices moved along and carries exchanged.
-    fn repeat(&self, of: &Loop, steps: &[ReadyStep], context: Context) {
+    fn repeat(&self, of: &Loop, steps: &[ReadyStep], context: KernelContext) {
         let mut bindings = context.bindings.to_vec();
         for trip in 0..of.trips {
             bindings.copy_from_slice(context.bindings);
@@ -206,12 +206,12 @@ impl Executable {
             if trip % 2 == 1 {
                 of.swaps.iter().for_each(|(a, b)| bindings.swap(a.0 as usize, b.0 as usize));
             }
-            self.steps(steps, Context { bindings: &bindings, ..context });
+            self.steps(steps, KernelContext { bindings: &bindings, ..context });
         }
     }
 }
 
-impl fmt::Debug for Executable {
+impl fmt::Debug for CpuExecutable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let labels: Vec<&str> = self.steps.iter().map(|step| &*step.label).collect();
         write!(f, "Executable({labels:?})")
@@ -236,8 +236,8 @@ fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
 
 /// Plans steps; temporaries of different kernels share memory, of which `most` bytes are needed.
 fn ready(
-    steps: &[Step],
-    (buffers, slots): (&[Buffer], &[(BufferId, usize)]),
+    steps: &[ProgramStep],
+    (buffers, slots): (&[ProgramBuffer], &[(BufferId, usize)]),
     specs: &mut Vec<Spec>,
     offsets: &mut Vec<usize>,
     most: &mut usize,

@@ -1,11 +1,11 @@
 //! Runs programs on the CPU.
 //!
-//! A [`Device`] owns memory and loads [`Program`](farad_compile::program::Program)s into [`Executable`]s, which run
+//! A [`CpuDevice`] owns memory and loads [`Program`](farad_compile::program::Program)s into [`CpuExecutable`]s, which run
 //! synchronously. Everything that does not change from run to run is decided when a program is loaded: how axes
 //! collapse, how every view is read, which registers share scratch memory. A run then interprets compact tapes over
 //! tiles that stay in cache, one tight vector loop an instruction, with the widest instructions that the machine has.
 //!
-//! Invariant: results depend on the program and its data only, never on the number of threads. Start at [`Device`],
+//! Invariant: results depend on the program and its data only, never on the number of threads. Start at [`CpuDevice`],
 //! then `executable` for what a loaded program is. Fused
 //! kernels are in `interpreter`, products in `contraction`; both read and write through `memory` and compute with `simd`.
 
@@ -25,9 +25,9 @@ mod scatter;
 mod slice_math;
 mod sort;
 
-pub use device::{Counters, Device};
+pub use device::{CpuCounters, CpuDevice};
 pub use error::Error;
-pub use executable::Executable;
+pub use executable::CpuExecutable;
 pub use farad_runtime::{Holdings, Memory, WeakMemory};
 pub use memory::mapped_file::MappedFile;
-pub use slice_math::{Matrix, exp, multiply};
+pub use slice_math::{MatrixSlice, exp, multiply};

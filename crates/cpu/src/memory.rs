@@ -5,7 +5,7 @@
 //! [`element_runs`] moves stored elements to registers and back.
 //!
 //! Invariant: every run of elements is checked against its buffer before memory is touched. Start at
-//! [`view_access::Access`].
+//! [`view_access::ViewAccess`].
 
 pub mod block_pool;
 pub mod mapped_file;

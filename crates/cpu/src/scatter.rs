@@ -6,17 +6,17 @@ use rayon::prelude::*;
 
 use crate::heuristics::fused::TILE;
 use crate::heuristics::scatters::{PARALLEL, TASKS, WIDTH};
-use crate::interpreter::bytecode::Kind;
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::bytecode::WordType;
+use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::{self, Binding};
-use crate::memory::view_access::{Access, Range};
+use crate::memory::view_access::{DomainRange, ViewAccess};
 use crate::simd::lanes::lanes;
 
 /// A planned scatter over `[before, along, behind]`.
 #[derive(Debug)]
 pub struct ScatterPlan {
-    source: (usize, Access),
-    index: (usize, Access),
+    source: (usize, ViewAccess),
+    index: (usize, ViewAccess),
     /// Whether an index holds for all elements behind the axis; then its access leaves them out.
     by_row: bool,
     signed: bool,
@@ -45,10 +45,10 @@ impl ScatterPlan {
         let moves = |values: &[i64]| behind.iter().any(|&axis| values[axis] != 0);
         let by_row = !moves(&view.strides) && !view.guards.iter().any(|g| moves(&g.coefficients));
         ScatterPlan {
-            source: (scatter.source.0.0 as usize, Access::new(&scatter.source.1, sizes, &all, &[])),
+            source: (scatter.source.0.0 as usize, ViewAccess::new(&scatter.source.1, sizes, &all, &[])),
             index: (
                 scatter.index.0.0 as usize,
-                Access::new(view, sizes, if by_row { rows } else { &all }, &[]),
+                ViewAccess::new(view, sizes, if by_row { rows } else { &all }, &[]),
             ),
             by_row,
             signed,
@@ -62,7 +62,7 @@ impl ScatterPlan {
     }
 
     /// Runs the scatter.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         let target = context.bindings[self.target];
         let len = self.before * self.size * self.behind;
         assert!(len <= target.len, "scatter_add: target is too small: elements ({len} vs {})", target.len);
@@ -76,12 +76,14 @@ impl ScatterPlan {
         let mut sums = vec![0u32; len];
         let dtype = target.dtype.register();
         self.add_up::<u32>(context, Binding { start: sums.as_mut_ptr().cast(), len, dtype });
-        let access = Access::contiguous(len);
+        let access = ViewAccess::contiguous(len);
         // SAFETY: the target is this kernel's to write, and its length was checked.
-        unsafe { element_runs::store(&access, Range { start: 0, count: len, fixed: &[] }, target, &sums) };
+        unsafe {
+            element_runs::store(&access, DomainRange { start: 0, count: len, fixed: &[] }, target, &sums)
+        };
     }
 
-    fn add_up<W: AddedWord>(&self, context: Context, target: Binding) {
+    fn add_up<W: AddedWord>(&self, context: KernelContext, target: Binding) {
         let len = self.before * self.size * self.behind;
         // SAFETY: the target has `len` words.
         unsafe { target.start.write_bytes(0, size_of::<W>() * len) };
@@ -105,7 +107,7 @@ impl ScatterPlan {
         }
     }
 
-    fn part<W: AddedWord>(&self, part: ScatterPart, context: Context, target: Binding) {
+    fn part<W: AddedWord>(&self, part: ScatterPart, context: KernelContext, target: Binding) {
         let width = part.behind.1 - part.behind.0;
         // Several positions at once where their rows follow each other.
         let step = if width == self.behind { (TILE / width.max(1)).max(1) } else { 1 };
@@ -116,8 +118,9 @@ impl ScatterPlan {
                 let rows = step.min(self.along - first);
                 let row = before * self.along + first;
                 let range =
-                    Range { start: row * self.behind + part.behind.0, count: rows * width, fixed: &[] };
-                let indices = if self.by_row { Range { start: row, count: rows, fixed: &[] } } else { range };
+                    DomainRange { start: row * self.behind + part.behind.0, count: rows * width, fixed: &[] };
+                let indices =
+                    if self.by_row { DomainRange { start: row, count: rows, fixed: &[] } } else { range };
                 let (source, index) = (&mut source[..range.count], &mut index[..indices.count]);
                 // SAFETY: the program says that this kernel may read both buffers.
                 unsafe {
@@ -137,7 +140,7 @@ impl ScatterPlan {
         width: usize,
         source: &[W],
         index: &[u32],
-        context: Context,
+        context: KernelContext,
         target: Binding,
     ) {
         let float = target.dtype.is_float();
@@ -160,7 +163,7 @@ impl ScatterPlan {
         }
     }
 
-    fn position(&self, word: u32, context: Context) -> Option<usize> {
+    fn position(&self, word: u32, context: KernelContext) -> Option<usize> {
         let position = if self.signed { word as i32 as i64 } else { word as i64 };
         if (0..self.size as i64).contains(&position) {
             return Some(position as usize);
@@ -176,14 +179,14 @@ trait AddedWord: Copy + Default + Send + Sync {
     ///
     /// # Safety
     /// As for [`element_runs::load`].
-    unsafe fn load(access: &Access, range: Range, binding: Binding, out: &mut [Self]);
+    unsafe fn load(access: &ViewAccess, range: DomainRange, binding: Binding, out: &mut [Self]);
 
     /// Adds elements, as floats or as integers.
     fn add(to: &mut [Self], from: &[Self], float: bool);
 }
 
 impl AddedWord for u32 {
-    unsafe fn load(access: &Access, range: Range, binding: Binding, out: &mut [u32]) {
+    unsafe fn load(access: &ViewAccess, range: DomainRange, binding: Binding, out: &mut [u32]) {
         // SAFETY: as promised by the caller.
         unsafe { element_runs::load(access, range, 0, binding, out) }
     }
@@ -205,7 +208,7 @@ impl AddedWord for u32 {
 }
 
 impl AddedWord for u64 {
-    unsafe fn load(access: &Access, range: Range, binding: Binding, out: &mut [u64]) {
+    unsafe fn load(access: &ViewAccess, range: DomainRange, binding: Binding, out: &mut [u64]) {
         // SAFETY: as promised by the caller.
         unsafe { element_runs::load_wide(access, range, 0, binding, out) }
     }
@@ -222,5 +225,5 @@ impl AddedWord for u64 {
 
 /// Whether indices of this type may be negative.
 pub fn is_signed(dtype: DType) -> bool {
-    Kind::of(dtype) == Kind::Int
+    WordType::of(dtype) == WordType::Int
 }

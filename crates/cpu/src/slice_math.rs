@@ -7,7 +7,7 @@ use gemm::Parallelism;
 
 /// A matrix in a slice, by rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Matrix<'a> {
+pub struct MatrixSlice<'a> {
     values: &'a [f32],
     rows: usize,
     columns: usize,
@@ -15,19 +15,19 @@ pub struct Matrix<'a> {
     column: usize,
 }
 
-impl<'a> Matrix<'a> {
+impl<'a> MatrixSlice<'a> {
     /// `[rows, columns]` with rows `stride` elements apart.
     ///
     /// # Panics
     /// If the slice is too short or rows overlap.
-    pub fn new(values: &'a [f32], rows: usize, columns: usize, stride: usize) -> Matrix<'a> {
+    pub fn new(values: &'a [f32], rows: usize, columns: usize, stride: usize) -> MatrixSlice<'a> {
         check("matrix", values.len(), rows, columns, stride);
-        Matrix { values, rows, columns, row: stride, column: 1 }
+        MatrixSlice { values, rows, columns, row: stride, column: 1 }
     }
 
     /// The same elements as `[columns, rows]`.
-    pub fn transposed(self) -> Matrix<'a> {
-        Matrix { rows: self.columns, columns: self.rows, row: self.column, column: self.row, ..self }
+    pub fn transposed(self) -> MatrixSlice<'a> {
+        MatrixSlice { rows: self.columns, columns: self.rows, row: self.column, column: self.row, ..self }
     }
 }
 
@@ -35,7 +35,7 @@ impl<'a> Matrix<'a> {
 ///
 /// # Panics
 /// If sizes do not fit.
-pub fn multiply(out: &mut [f32], stride: usize, lhs: Matrix, rhs: Matrix, add: bool) {
+pub fn multiply(out: &mut [f32], stride: usize, lhs: MatrixSlice, rhs: MatrixSlice, add: bool) {
     assert_eq!(lhs.columns, rhs.rows, "multiply: inner sizes differ ({} vs {})", lhs.columns, rhs.rows);
     let (m, n, k) = (lhs.rows, rhs.columns, lhs.columns);
     check("multiply", out.len(), m, n, stride);
@@ -86,7 +86,7 @@ mod tests {
     fn products_of_parts_and_transposes() {
         let a: Vec<f32> = (0..12).map(|x| x as f32).collect();
         // [[0, 1], [4, 5], [8, 9]] · [[0, 4, 8], [1, 5, 9]]
-        let part = Matrix::new(&a, 3, 2, 4);
+        let part = MatrixSlice::new(&a, 3, 2, 4);
         let mut out = vec![1.0; 12];
         multiply(&mut out, 4, part, part.transposed(), false);
         assert_eq!(out, [1.0, 5.0, 9.0, 1.0, 5.0, 41.0, 77.0, 1.0, 9.0, 77.0, 145.0, 1.0]);
@@ -97,6 +97,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "matrix: too few elements (5 vs 6)")]
     fn a_matrix_is_inside_its_slice() {
-        Matrix::new(&[0.0; 5], 2, 3, 3);
+        MatrixSlice::new(&[0.0; 5], 2, 3, 3);
     }
 }

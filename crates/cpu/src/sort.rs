@@ -10,9 +10,9 @@ use farad_ir::DType;
 use rayon::prelude::*;
 
 use crate::heuristics::sorts::{BLOCK, COUNTED, HELD, LANES, PARALLEL};
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::{self, Binding};
-use crate::memory::view_access::{Access, Range};
+use crate::memory::view_access::{DomainRange, ViewAccess};
 
 /// Bits of a digit.
 const DIGIT: u32 = 8;
@@ -30,7 +30,7 @@ impl SortPlan {
     }
 
     /// Runs the sort.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         let Sort { rows, len, taken, operand, order, .. } = self.0;
         let (from, to) = (context.bindings[operand.0 as usize], context.bindings[order.0 as usize]);
         let start = to.words(0, rows * taken);
@@ -61,9 +61,9 @@ impl SortPlan {
             return self.select(row, from, order, together);
         }
         let mut words = vec![0; len];
-        let range = Range { start: row * len, count: len, fixed: &[] };
+        let range = DomainRange { start: row * len, count: len, fixed: &[] };
         // SAFETY: the program says that this kernel may read the operand.
-        unsafe { element_runs::load(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
+        unsafe { element_runs::load(&ViewAccess::contiguous((row + 1) * len), range, 0, from, &mut words) };
         if self.0.keys == Keys::Permutation {
             words.iter().zip(0..).for_each(|(&at, position)| order[at as usize] = position);
             return;
@@ -86,9 +86,11 @@ impl SortPlan {
     fn wide_row(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
         let Sort { len, taken, .. } = self.0;
         let mut words = vec![0; len];
-        let range = Range { start: row * len, count: len, fixed: &[] };
+        let range = DomainRange { start: row * len, count: len, fixed: &[] };
         // SAFETY: the program says that this kernel may read the operand.
-        unsafe { element_runs::load_wide(&Access::contiguous((row + 1) * len), range, 0, from, &mut words) };
+        unsafe {
+            element_runs::load_wide(&ViewAccess::contiguous((row + 1) * len), range, 0, from, &mut words)
+        };
         let key = wide_key(self.0.keys, from.dtype);
         let mut pairs: Vec<u128> = words
             .iter()
@@ -123,7 +125,7 @@ impl SortPlan {
     fn least(&self, row: usize, part: std::ops::Range<usize>, from: Binding) -> Vec<u64> {
         let Sort { len, taken, .. } = self.0;
         let key = key(self.0.keys, from.dtype);
-        let access = Access::contiguous((row + 1) * len);
+        let access = ViewAccess::contiguous((row + 1) * len);
         let room = taken + taken.max(HELD);
         let mut held = Vec::with_capacity(room.min(part.len()));
         // What is above this is not among the least.
@@ -131,7 +133,7 @@ impl SortPlan {
         let mut words = [0; BLOCK];
         for start in part.clone().step_by(BLOCK) {
             let words = &mut words[..BLOCK.min(part.end - start)];
-            let range = Range { start: row * len + start, count: words.len(), fixed: &[] };
+            let range = DomainRange { start: row * len + start, count: words.len(), fixed: &[] };
             // SAFETY: the program says that this kernel may read the operand.
             unsafe { element_runs::load(&access, range, 0, from, words) };
             words.iter_mut().for_each(|word| *word = key(*word));

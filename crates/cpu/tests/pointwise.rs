@@ -3,7 +3,7 @@
 mod case;
 
 use case::{Case, Rng, Tape, strided};
-use farad_compile::program::{BufferId, Code, Guard, Level, Output, Place, Site, Spec, Store, View};
+use farad_compile::program::{BufferId, Code, Guard, Level, Place, ProgramOutput, Site, Spec, Store, View};
 use farad_cpu::Error;
 use farad_ir::{Binary, DType, Scalar, Unary};
 
@@ -332,7 +332,7 @@ fn a_bad_position_is_reported_after_the_run() {
             "{text}"
         );
         // The run went on with the position clamped.
-        let device = farad_cpu::Device::new();
+        let device = farad_cpu::CpuDevice::new();
         let executable = device.load(case.program.clone().into()).unwrap();
         let (inputs, outputs) = case.memories(&device);
         executable.run(&inputs, &[], &outputs).unwrap_err();
@@ -349,7 +349,8 @@ fn an_update_in_place_reads_the_old_values() {
         let m = case.input(DType::F32, rng.floats(n, -1.0, 1.0));
         let g = case.input(DType::F32, rng.floats(n, -1.0, 1.0));
         let spec = Spec { dtype: DType::F32, len: n };
-        case.program.outputs = vec![Output { spec, donor: Some(0) }, Output { spec, donor: Some(1) }];
+        case.program.outputs =
+            vec![ProgramOutput { spec, donor: Some(0) }, ProgramOutput { spec, donor: Some(1) }];
         let mut tape = Tape::default();
         let view = View::contiguous(&[n]);
         let (p0, m0, g0) =
@@ -372,7 +373,8 @@ fn values_may_change_places() {
     let a = case.input(DType::F32, Rng(1).floats(n, -1.0, 1.0));
     let b = case.input(DType::F32, Rng(2).floats(n, -1.0, 1.0));
     let spec = Spec { dtype: DType::F32, len: n };
-    case.program.outputs = vec![Output { spec, donor: Some(0) }, Output { spec, donor: Some(1) }];
+    case.program.outputs =
+        vec![ProgramOutput { spec, donor: Some(0) }, ProgramOutput { spec, donor: Some(1) }];
     let mut tape = Tape::default();
     let view = View::contiguous(&[n]);
     let (x, y) = (tape.load(a, view.clone()), tape.load(b, view.clone()));

@@ -4,14 +4,14 @@ mod case;
 
 use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{
-    BufferId, Code, Guard, Instr, Kernel, Level, Operand, Product, Reg, Store, View,
+    BufferId, Code, Guard, Instr, Kernel, Level, Product, ProductOperand, Reg, Store, View,
 };
 use farad_ir::{Binary, DType, Unary};
 
-fn plain(buffer: u32, view: View) -> Operand {
+fn plain(buffer: u32, view: View) -> ProductOperand {
     let mut tape = Tape::default();
     let value = tape.load(buffer, view);
-    Operand { tape: tape.0, value }
+    ProductOperand { tape: tape.0, value }
 }
 
 fn accumulator() -> Instr {
@@ -157,7 +157,7 @@ fn operands_are_computed_first() {
         m: vec![m],
         n: vec![n],
         k: vec![k],
-        lhs: Operand { tape: lhs.0, value: lhs_value },
+        lhs: ProductOperand { tape: lhs.0, value: lhs_value },
         rhs: plain(b, shifted),
         epilogue: vec![accumulator()],
         stores: vec![Store { buffer: BufferId(y), value: Reg(0), view: View::contiguous(&[batch, m, n]) }],
@@ -187,7 +187,7 @@ fn epilogues_see_the_product() {
             |buffer, value| Store { buffer: BufferId(buffer), value, view: View::contiguous(&[m, n]) };
         // Into half precision, unchanged, and over the residual.
         let stores = vec![store(half, y), store(before, sum), store(residual, y)];
-        case.program.outputs.push(farad_compile::program::Output {
+        case.program.outputs.push(farad_compile::program::ProgramOutput {
             spec: farad_compile::program::Spec { dtype: DType::F32, len: m * n },
             donor: Some(3),
         });

@@ -3,7 +3,7 @@
 mod case;
 
 use case::{Case, Rng, Tape, strided};
-use farad_compile::program::{BufferId, Code, Guard, Level, Output, Reg, Spec, Store, View};
+use farad_compile::program::{BufferId, Code, Guard, Level, ProgramOutput, Reg, Spec, Store, View};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
 /// A store of an outer-level value over kernels of these axes.
@@ -119,7 +119,7 @@ fn layer_norm_in_place_with_scale_and_shift() {
         let input = case.input(DType::F32, rng.floats(n, -1.0, 3.0));
         let scale = case.input(DType::F32, rng.floats(reduced, 0.5, 1.5));
         let shift = case.input(DType::F32, rng.floats(outer, -1.0, 1.0));
-        case.program.outputs.push(Output { spec: Spec { dtype: DType::F32, len: n }, donor: Some(0) });
+        case.program.outputs.push(ProgramOutput { spec: Spec { dtype: DType::F32, len: n }, donor: Some(0) });
         let (axes, mut tape) = ([outer, reduced], Tape::default());
         let x = tape.load(input, View::contiguous(&axes));
         let count = tape.push(Code::Constant(Scalar::f32(reduced as f32)), DType::F32, Level::Outer);

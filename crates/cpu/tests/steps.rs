@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use case::{Case, Rng, Tape, strided};
 use farad_compile::program::{
-    BufferId, Code, Custom, Kernel, Keys, Level, Loop, Operand, Output, Product, Reg, Scatter, Segment, Site,
-    Sort, Spec, Step, Store, Sums, View,
+    BufferId, Code, Custom, Kernel, Keys, Level, Loop, Product, ProductOperand, ProgramOutput, ProgramStep,
+    Reg, Scatter, Segment, Site, Sort, Spec, Store, Sums, View,
 };
-use farad_cpu::{Device, Error};
+use farad_cpu::{CpuDevice, Error};
 use farad_ir::{Binary, CustomKernel, CustomLimits, CustomOp, DType, OpError, Reduce, Shape, Unary, Words};
 
 fn contiguous(buffer: u32, value: Reg, axes: &[usize]) -> Store {
@@ -154,7 +154,7 @@ fn a_bad_index_adds_nothing_and_is_reported() {
         let mut index = vec![0.0; count];
         (index[1], index[2]) = (5.0, -1.0);
         let case = scatter(&[4, 3], 0, 5, by_row, DType::F32, index);
-        let device = Device::new();
+        let device = CpuDevice::new();
         let executable = device.load(Arc::new(case.program.clone())).unwrap();
         let (inputs, outputs) = case.memories(&device);
         let error = executable.run(&inputs, &[], &outputs).unwrap_err();
@@ -243,7 +243,7 @@ fn recurrence(trips: usize, reverse: bool) -> Case {
     case.step(Kernel::Loop(Loop {
         trips,
         reverse,
-        steps: vec![Step { wave: 0, label: "body".into(), kernel: Kernel::Fused(fused) }],
+        steps: vec![ProgramStep { wave: 0, label: "body".into(), kernel: Kernel::Fused(fused) }],
         slots: vec![(BufferId(x), n), (BufferId(y), n)],
         swaps: vec![(BufferId(old), BufferId(new))],
     }));
@@ -283,7 +283,7 @@ fn mixture() -> Case {
     let load = |buffer, view| {
         let mut tape = Tape::default();
         let value = tape.load(buffer, view);
-        Operand { tape: tape.0, value }
+        ProductOperand { tape: tape.0, value }
     };
     let mut epilogue = Tape::default();
     let acc = epilogue.push(Code::Accumulator, DType::F32, Level::Full);
@@ -341,7 +341,7 @@ fn results_do_not_depend_on_threads_or_repetition() {
 fn one_executable_runs_on_many_threads() {
     let case = mixture();
     let want = case.run().unwrap();
-    let device = Device::new();
+    let device = CpuDevice::new();
     let executable = device.load(Arc::new(case.program.clone())).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -359,7 +359,7 @@ fn one_executable_runs_on_many_threads() {
 fn increment(n: usize) -> Case {
     let mut case = Case::default();
     let x = case.input(DType::F32, vec![0.0; n]);
-    case.program.outputs.push(Output { spec: Spec { dtype: DType::F32, len: n }, donor: Some(0) });
+    case.program.outputs.push(ProgramOutput { spec: Spec { dtype: DType::F32, len: n }, donor: Some(0) });
     let mut tape = Tape::default();
     let old = tape.load(x, View::contiguous(&[n]));
     let one = tape.constant(1.0);
@@ -371,7 +371,7 @@ fn increment(n: usize) -> Case {
 #[test]
 fn donated_memory_is_updated_in_place_without_allocation() {
     let case = increment(5000);
-    let device = Device::new();
+    let device = CpuDevice::new();
     let executable = device.load(Arc::new(case.program.clone())).unwrap();
     let memory = device.allocate(4 * 5000 + 256).unwrap();
     let nothing = device.allocate(0).unwrap();
@@ -392,7 +392,7 @@ fn donated_memory_is_updated_in_place_without_allocation() {
 #[test]
 fn the_profile_times_every_kernel() {
     let case = recurrence(4, false);
-    let device = Device::new();
+    let device = CpuDevice::new();
     let executable = device.load(Arc::new(case.program.clone())).unwrap();
     let (inputs, outputs) = case.memories(&device);
     executable.run(&inputs, &[], &outputs).unwrap();
@@ -416,7 +416,7 @@ fn the_profile_times_every_kernel() {
 #[test]
 fn wrong_arguments_are_errors() {
     let case = increment(10);
-    let device = Device::new();
+    let device = CpuDevice::new();
     let executable = device.load(Arc::new(case.program.clone())).unwrap();
     let small = device.allocate(39).unwrap();
     let right = device.allocate(60).unwrap();
@@ -444,12 +444,12 @@ fn wrong_arguments_are_errors() {
 
 #[test]
 fn bytes_are_copied_between_and_inside_memories() {
-    let device = Device::new();
+    let device = CpuDevice::new();
     let (a, b) = (device.allocate(8).unwrap(), device.allocate(8).unwrap());
     device.write(&a, 0, &[1, 2, 3, 4, 5, 6, 7, 8]);
     device.copy((&a, 2), (&b, 1), 4);
     assert_eq!(device.read(&b, 1, 4), [3, 4, 5, 6]);
     device.copy((&a, 0), (&a, 2), 6);
     assert_eq!(device.read(&a, 0, 8), [1, 2, 1, 2, 3, 4, 5, 6]);
-    assert_eq!(Device::target().parallel, 1);
+    assert_eq!(CpuDevice::target().parallel, 1);
 }

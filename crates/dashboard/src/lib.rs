@@ -7,7 +7,7 @@
 //! while a page is open. `stream` sends changes as server-sent events. `state` judges from outside whether a
 //! run trains. `circuits` shows the newest hard circuit of a checkpoint while a run trains: the page of the
 //! HTML export, in a frame without an origin. Which kinds have circuits, and what a run learns, comes from
-//! the command's tables ([`Sight`]).
+//! the command's tables ([`KindsShown`]).
 //!
 //! `guard` decides which requests are answered (by Host, Origin, and what browsers say of the asking page)
 //! and adds the headers. `library` decides which files are served (names as text first, then without links,
@@ -18,8 +18,8 @@
 //! [`Dashboard::open`].
 //!
 //! ```no_run
-//! use farad_dashboard::{Dashboard, Sight};
-//! let sight = Sight { kinds: farad::train::Kinds(&[]), newest: |_| None };
+//! use farad_dashboard::{Dashboard, KindsShown};
+//! let sight = KindsShown { kinds: farad::train::Kinds(&[]), newest: |_| None };
 //! let dashboard = Dashboard::open("runs".as_ref(), 0, sight)?;
 //! println!("{}", dashboard.address());
 //! dashboard.serve(&farad::run::Stop::new())?; // until somebody sets the flag
@@ -60,7 +60,7 @@ use server::{ServerState, router};
 
 /// What the page knows of kinds of training.
 #[derive(Clone, Copy)]
-pub struct Sight {
+pub struct KindsShown {
     /// The table of kinds.
     pub kinds: Kinds,
     /// Where the newest circuit of a run comes from.
@@ -69,7 +69,7 @@ pub struct Sight {
 
 /// A dashboard that has its address and answers once it is served.
 pub struct Dashboard {
-    sight: Sight,
+    sight: KindsShown,
     library: RunLibrary,
     listener: TcpListener,
     port: u16,
@@ -77,16 +77,16 @@ pub struct Dashboard {
 
 impl Dashboard {
     /// Takes a port of this machine for a folder of runs, or for one run. Port 0 is any that is free.
-    pub fn open(folder: &Path, port: u16, sight: Sight) -> Result<Dashboard> {
+    pub fn open(folder: &Path, port: u16, sight: KindsShown) -> Result<Dashboard> {
         Dashboard::on(RunLibrary::open(folder)?, port, sight)
     }
 
     /// As [`Dashboard::open`], of a folder that may come to be there later.
-    pub fn expect(folder: &Path, port: u16, sight: Sight) -> Result<Dashboard> {
+    pub fn expect(folder: &Path, port: u16, sight: KindsShown) -> Result<Dashboard> {
         Dashboard::on(RunLibrary::expect(folder), port, sight)
     }
 
-    fn on(library: RunLibrary, port: u16, sight: Sight) -> Result<Dashboard> {
+    fn on(library: RunLibrary, port: u16, sight: KindsShown) -> Result<Dashboard> {
         let fail = |source: std::io::Error| match source.kind() {
             ErrorKind::AddrInUse => Error::PortInUse { port },
             _ => Error::Listen { port, source },

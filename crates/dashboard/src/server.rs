@@ -18,7 +18,7 @@ use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
 
-use crate::Sight;
+use crate::KindsShown;
 use crate::assets;
 use crate::circuits::{RecentCircuits, Shown};
 use crate::details::details;
@@ -42,7 +42,7 @@ pub struct ServerState {
 
 impl ServerState {
     /// Starts the watcher too, so there must be a runtime.
-    pub fn new(library: RunLibrary, port: u16, sight: Sight) -> ServerState {
+    pub fn new(library: RunLibrary, port: u16, sight: KindsShown) -> ServerState {
         let pages = Arc::new(Semaphore::new(MOST_PAGES));
         let runs = watch(library.clone(), pages.clone(), sight.kinds);
         ServerState { library, runs, port, circuits: Arc::new(RecentCircuits::new(sight.newest)), pages }

@@ -35,14 +35,14 @@ pub struct Runs {
 }
 
 /// What the watcher remembers between looks.
-struct Watched {
+struct WatcherState {
     kinds: Kinds,
     library: RunLibrary,
     runs: Runs,
     summaries: BTreeMap<String, RunSummary>,
 }
 
-impl Watched {
+impl WatcherState {
     /// Looks at the folder once; whether anything is different.
     fn look(&mut self) -> bool {
         let look = self.runs.look + 1;
@@ -74,7 +74,7 @@ impl Watched {
 /// Starts the watcher; receivers see the newest table. It looks while some of the places for pages are taken.
 pub fn watch(library: RunLibrary, places: Arc<Semaphore>, kinds: Kinds) -> watch::Receiver<Arc<Runs>> {
     let (sender, receiver) = watch::channel(Arc::new(Runs::default()));
-    let mut watcher = Watched { kinds, library, runs: Runs::default(), summaries: BTreeMap::new() };
+    let mut watcher = WatcherState { kinds, library, runs: Runs::default(), summaries: BTreeMap::new() };
     tokio::spawn(async move {
         loop {
             if places.available_permits() < MOST_PAGES {
@@ -102,7 +102,7 @@ mod tests {
         scratch.run("runs/a", "fit");
         let library = RunLibrary::open(&scratch.path("runs")).unwrap();
         let mut watcher =
-            Watched { kinds: Kinds(&[]), library, runs: Runs::default(), summaries: BTreeMap::new() };
+            WatcherState { kinds: Kinds(&[]), library, runs: Runs::default(), summaries: BTreeMap::new() };
         assert!(watcher.look());
         assert_eq!(watcher.runs.rows["a"].0, 1);
         scratch.run("runs/b", "fit");

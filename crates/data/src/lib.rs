@@ -61,7 +61,7 @@ pub use places::{find_data, origin, usual_places};
 pub use random::Random;
 pub use subset::{Subset, split};
 pub use synthetic::{blobs, colored_digits, digits, moons, sine, spirals};
-pub use table::{DATA_SETS, Form, NamedSet, Opened};
+pub use table::{DATA_SETS, NamedSet, Opened, SampleForm};
 pub use tensor_set::TensorSet;
 pub use text::Text;
 pub use transform::{EdgeCrop, Flatten, HorizontalFlip, Normalize, RandomCrop, Resize, ToFloat, Transform};

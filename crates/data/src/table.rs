@@ -13,7 +13,7 @@ use crate::error::{DataError, Result};
 
 /// What samples are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SampleForm {
     /// Pictures with one channel.
     Gray,
     /// Pictures with three channels.
@@ -42,7 +42,7 @@ pub struct NamedSet {
     /// What it is, for lists.
     pub about: &'static str,
     /// What its samples are.
-    pub form: Form,
+    pub form: SampleForm,
     /// Whether it is published under this name, and so looked for in the usual places.
     pub published: bool,
     /// Draws samples of its form from a seed, where that is offered as `synthetic`.
@@ -55,7 +55,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     NamedSet {
         name: "mnist",
         about: "handwritten digits (idx files, gzipped or not)",
-        form: Form::Gray,
+        form: SampleForm::Gray,
         published: true,
         draw: Some(digits),
         open: |path, _| in_parts(|split| mnist(path, split)),
@@ -63,7 +63,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     NamedSet {
         name: "fashion-mnist",
         about: "pictures of clothes in the format of MNIST",
-        form: Form::Gray,
+        form: SampleForm::Gray,
         published: true,
         draw: Some(digits),
         open: |path, _| in_parts(|split| fashion_mnist(path, split)),
@@ -71,7 +71,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     NamedSet {
         name: "cifar10",
         about: "small photographs in ten classes (binary files, or a folder of pictures)",
-        form: Form::Color,
+        form: SampleForm::Color,
         published: true,
         draw: Some(colored_digits),
         open: |path, _| match path.join("train").is_dir() {
@@ -82,7 +82,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     NamedSet {
         name: "images",
         about: "a folder of .png and .jpg files, one folder per class (--data DIR)",
-        form: Form::Color,
+        form: SampleForm::Color,
         published: false,
         draw: None,
         open: |path, _| pictures(path),
@@ -90,7 +90,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     NamedSet {
         name: "csv",
         about: "a table of numbers with one column to learn (--data FILE)",
-        form: Form::Table,
+        form: SampleForm::Table,
         published: false,
         draw: None,
         open: |path, csv| Ok(Opened::Whole(Arc::new(csv.clone().read(path)?))),
@@ -101,9 +101,9 @@ impl NamedSet {
     /// The row of a name.
     ///
     /// ```
-    /// use farad::data::{Form, NamedSet};
+    /// use farad::data::{SampleForm, NamedSet};
     /// let set = NamedSet::of("cifar10").expect("a row");
-    /// assert_eq!(set.form, Form::Color);
+    /// assert_eq!(set.form, SampleForm::Color);
     /// assert!(NamedSet::of("minst").is_none());
     /// ```
     pub fn of(name: &str) -> Option<&'static NamedSet> {
@@ -157,7 +157,7 @@ mod tests {
             assert!(!set.about.is_empty() && set.name == set.name.to_lowercase());
             let Some(draw) = set.draw else { continue };
             let channels = draw(3, 1).get(0).expect("drawn").input.shape()[0];
-            assert_eq!(channels, if set.form == Form::Color { 3 } else { 1 }, "{}", set.name);
+            assert_eq!(channels, if set.form == SampleForm::Color { 3 } else { 1 }, "{}", set.name);
         }
     }
 }

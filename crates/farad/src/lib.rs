@@ -87,8 +87,8 @@ pub mod devices {
     #[cfg(feature = "gpu")]
     pub use farad_tensor::{AdapterInfo, AdapterKind, adapters};
     pub use farad_tensor::{
-        BACKENDS, BackendRow, Counters, DeviceOptions, ENVIRONMENT, Environment, FoundDevice, Holdings,
-        LiveTensor, MemoryReport, ProductShape, RandomState, Tuned, Tuning, Variant, device_names,
+        BACKENDS, BackendRow, Counters, DeviceOptions, ENVIRONMENT, EnvironmentVariables, FoundDevice,
+        Holdings, LiveTensor, MemoryReport, ProductShape, RandomState, Tuned, Tuning, Variant, device_names,
         device_names_sentence, load_tuning, save_tuning,
     };
 }

@@ -5,7 +5,7 @@ mod folder;
 
 use devices::{devices, turn};
 use farad::data::{Flatten, TensorSet, digits, moons, split};
-use farad::fit::{Confusion, Fit, KIND, Pace, Summary, Task, Training, report};
+use farad::fit::{Confusion, Fit, KIND, Pace, SupervisedSummary, Task, Training, report};
 use farad::optim::schedule::Cosine;
 use farad::prelude::*;
 use farad::run::{Run, Stop, Table};
@@ -53,7 +53,7 @@ fn a_run_broken_off_in_mid_epoch_ends_with_the_same_bits() {
         let mut whole = training(create("whole"), &device, 3);
         assert_eq!(whole.steps_in_all(), 24);
         let summary = whole.train(&Stop::new(), |_| ()).unwrap();
-        assert_eq!(summary, Summary { steps: 24, epochs: 3, interrupted: false });
+        assert_eq!(summary, SupervisedSummary { steps: 24, epochs: 3, interrupted: false });
         drop(whole);
 
         // Stopped at 4 and at 13 of 8 batches per epoch, once killed in between: the checkpoint is older than the log.
@@ -121,7 +121,7 @@ fn digits_are_learned_judged_and_reported() {
         score.confidences.len() == 200 && score.confidences.iter().all(|sure| (0.1..=1.0).contains(sure))
     );
     assert_eq!(fit.score(&mut loader).unwrap(), score, "in use, nothing is left to chance");
-    let outcome = report::Outcome {
+    let outcome = report::SupervisedReportInputs {
         title: "digits".into(),
         facts: vec![("model".into(), "mlp".into())],
         judged_on: "test",

@@ -4,7 +4,7 @@
 mod devices;
 
 use devices::{devices, turn};
-use farad::optim::{Clip, Rule, Updater, clip_by_norm, clip_by_value};
+use farad::optim::{Clip, UpdateRule, Updater, clip_by_norm, clip_by_value};
 use farad::prelude::*;
 
 /// What the table needs of an optimizer of any kind.
@@ -12,7 +12,7 @@ trait Steps: Optimizer {
     fn overflows(&self) -> u32;
 }
 
-impl<R: Rule + Clone> Steps for Updater<R> {
+impl<R: UpdateRule + Clone> Steps for Updater<R> {
     fn overflows(&self) -> u32 {
         Updater::overflows(self).unwrap()
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{Buffer, BufferId, Output, Place, Program, Spec};
+use farad_compile::program::{BufferId, Place, Program, ProgramBuffer, ProgramOutput, Spec};
 use farad_gpu::dispatch::{Dispatch, StorageBinding, Word};
-use farad_gpu::{Device, Executable, LaunchStage, MemoryRange, Options, Routine, adapters};
+use farad_gpu::{GpuDevice, GpuExecutable, LaunchStage, MemoryRange, Options, Routine, adapters};
 use farad_ir::DType;
 
 /// Dispatches of one run.
@@ -28,14 +28,14 @@ const INCREMENT: &str = "
 
 fn main() {
     let noop = Options { noop: true, checked: false, ..Options::default() };
-    measure(&Device::open(0, noop).expect("noop opens"), false);
+    measure(&GpuDevice::open(0, noop).expect("noop opens"), false);
     for info in adapters() {
         let options = Options { checked: false, ..Options::default() };
-        measure(&Device::open(info.index, options).expect("the adapter opens"), true);
+        measure(&GpuDevice::open(info.index, options).expect("the adapter opens"), true);
     }
 }
 
-fn measure(device: &Device, computes: bool) {
+fn measure(device: &GpuDevice, computes: bool) {
     let loading = Instant::now();
     let executable = chain(device);
     let loaded = loading.elapsed();
@@ -73,13 +73,13 @@ fn measure(device: &Device, computes: bool) {
 }
 
 /// Input and block change places from dispatch to dispatch.
-fn chain(device: &Device) -> Executable {
-    let buffer = |place| Buffer { place, offset: 0, dtype: DType::F32, len: LEN };
+fn chain(device: &GpuDevice) -> GpuExecutable {
+    let buffer = |place| ProgramBuffer { place, offset: 0, dtype: DType::F32, len: LEN };
     let spec = Spec { dtype: DType::F32, len: LEN };
     let program = Program {
         inputs: vec![spec],
         parameters: vec![DType::U32],
-        outputs: vec![Output { spec, donor: Some(0) }],
+        outputs: vec![ProgramOutput { spec, donor: Some(0) }],
         blocks: vec![4 * LEN],
         buffers: vec![buffer(Place::Input(0)), buffer(Place::Block(0))],
         ..Program::default()
@@ -101,5 +101,5 @@ fn chain(device: &Device) -> Executable {
         Routine::new("increment", dispatch)
     };
     let stages = vec![LaunchStage::Once((0..DISPATCHES).map(step).collect())];
-    Executable::from_dispatches(device, Arc::new(program), stages).expect("loads")
+    GpuExecutable::from_dispatches(device, Arc::new(program), stages).expect("loads")
 }

@@ -54,7 +54,7 @@ pub struct AdapterFeatures {
 /// An adapter as plain data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AdapterInfo {
-    /// What [`crate::Device::open`] takes.
+    /// What [`crate::GpuDevice::open`] takes.
     pub index: usize,
     /// The name that the driver gives.
     pub name: String,

@@ -13,9 +13,9 @@ use farad_runtime::{
 };
 
 use crate::adapter::AdapterKind;
-use crate::device::Device;
+use crate::device::GpuDevice;
 use crate::error::Error;
-use crate::executable::Executable;
+use crate::executable::GpuExecutable;
 use crate::read::{MemoryRange, ReadFuture};
 
 impl From<Error> for farad_runtime::Error {
@@ -25,7 +25,7 @@ impl From<Error> for farad_runtime::Error {
     }
 }
 
-impl Backend for Device {
+impl Backend for GpuDevice {
     fn target(&self) -> Target {
         self.target()
     }
@@ -136,7 +136,7 @@ impl Backend for Device {
     }
 }
 
-impl farad_runtime::Executable for Executable {
+impl farad_runtime::Executable for GpuExecutable {
     fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
         let inputs: Vec<_> = inputs.iter().map(|memory| (memory, 0)).collect();
         let outputs: Vec<_> = outputs.iter().collect();
@@ -144,7 +144,7 @@ impl farad_runtime::Executable for Executable {
     }
 }
 
-impl Tuner for Device {
+impl Tuner for GpuDevice {
     fn shapes(&self, program: &Program) -> Vec<ProductShape> {
         crate::tuning::shapes(program)
     }

@@ -5,7 +5,7 @@
 //! error names what was asked for, by which op and line, and what holds the rest. The device can be used
 //! further.
 //!
-//! Invariant: every buffer of a device is an [`Owned`], so [`Device::holdings`] accounts for all of its
+//! Invariant: every buffer of a device is an [`Owned`], so [`GpuDevice::holdings`] accounts for all of its
 //! memory, and `memory_limit` bounds all of it.
 
 use std::ops::Deref;
@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex};
 
 use farad_runtime::Holdings;
 
-use crate::device::{Device, Shared, lock};
+use crate::device::{GpuDevice, Shared, lock};
 use crate::error::Error;
 
 /// What a buffer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum BufferPurpose {
     Tensor,
     Block,
     Pool,
@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
 /// A buffer that is counted while it lives.
 pub(crate) struct Owned {
     buffer: wgpu::Buffer,
-    purpose: Purpose,
+    purpose: BufferPurpose,
     ledger: Arc<Ledger>,
 }
 
@@ -56,13 +56,13 @@ impl Ledger {
     }
 
     pub(crate) fn holdings(&self) -> Holdings {
-        let held = |purpose: Purpose| self.held[purpose as usize].load(Relaxed);
+        let held = |purpose: BufferPurpose| self.held[purpose as usize].load(Relaxed);
         Holdings {
-            tensors: held(Purpose::Tensor),
-            blocks: held(Purpose::Block),
-            pool: held(Purpose::Pool),
-            staging: held(Purpose::Staging),
-            parameters: held(Purpose::Parameter),
+            tensors: held(BufferPurpose::Tensor),
+            blocks: held(BufferPurpose::Block),
+            pool: held(BufferPurpose::Pool),
+            staging: held(BufferPurpose::Staging),
+            parameters: held(BufferPurpose::Parameter),
         }
     }
 
@@ -77,7 +77,7 @@ impl Ledger {
     }
 
     /// Counts bytes, unless they go over the limit.
-    fn reserve(&self, purpose: Purpose, bytes: u64) -> bool {
+    fn reserve(&self, purpose: BufferPurpose, bytes: u64) -> bool {
         if self.total.fetch_add(bytes, Relaxed).saturating_add(bytes) > self.limit {
             self.total.fetch_sub(bytes, Relaxed);
             return false;
@@ -91,7 +91,7 @@ impl Ledger {
         true
     }
 
-    fn release(&self, purpose: Purpose, bytes: u64) {
+    fn release(&self, purpose: BufferPurpose, bytes: u64) {
         self.held[purpose as usize].fetch_sub(bytes, Relaxed);
         self.total.fetch_sub(bytes, Relaxed);
     }
@@ -99,7 +99,7 @@ impl Ledger {
 
 impl Owned {
     /// The buffer changes hands.
-    pub(crate) fn repurpose(&mut self, purpose: Purpose) {
+    pub(crate) fn repurpose(&mut self, purpose: BufferPurpose) {
         let bytes = self.buffer.size();
         self.ledger.held[self.purpose as usize].fetch_sub(bytes, Relaxed);
         self.ledger.held[purpose as usize].fetch_add(bytes, Relaxed);
@@ -121,14 +121,14 @@ impl Drop for Owned {
     }
 }
 
-impl Device {
+impl GpuDevice {
     /// Bytes that the device holds, by purpose.
     pub fn holdings(&self) -> Holdings {
         self.shared.ledger.holdings()
     }
 }
 
-impl Device {
+impl GpuDevice {
     /// What the device held, by purpose, when it held most.
     pub fn high_water(&self) -> Holdings {
         *lock(&self.shared.ledger.high_water)
@@ -155,7 +155,7 @@ impl Shared {
         &self,
         bytes: usize,
         usage: wgpu::BufferUsages,
-        purpose: Purpose,
+        purpose: BufferPurpose,
     ) -> Result<Owned, Error> {
         match self.try_create_buffer(bytes, usage, purpose) {
             Err(Error::OutOfMemory { .. }) => {
@@ -170,7 +170,7 @@ impl Shared {
         &self,
         bytes: usize,
         usage: wgpu::BufferUsages,
-        purpose: Purpose,
+        purpose: BufferPurpose,
     ) -> Result<Owned, Error> {
         if !self.ledger.reserve(purpose, bytes as u64) {
             return Err(self.ledger.refusal("allocate", Some(bytes)));

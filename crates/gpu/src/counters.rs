@@ -6,15 +6,15 @@ macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident),* $(,)?) => {
         /// A snapshot of what a device has done since it was opened.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Counters { $($(#[doc = $doc])+ pub $name: u64,)* }
+        pub struct GpuCounters { $($(#[doc = $doc])+ pub $name: u64,)* }
 
         /// The live counts.
         #[derive(Debug, Default)]
         pub(crate) struct LiveCounters { $(pub(crate) $name: AtomicU64,)* }
 
         impl LiveCounters {
-            pub(crate) fn snapshot(&self) -> Counters {
-                Counters { $($name: self.$name.load(Relaxed),)* }
+            pub(crate) fn snapshot(&self) -> GpuCounters {
+                GpuCounters { $($name: self.$name.load(Relaxed),)* }
             }
         }
     };

@@ -16,14 +16,14 @@ use farad_runtime::profile::{Phase, Profiler};
 use crate::adapter::{self, AdapterInfo, AdapterKind};
 use crate::buffer::Ledger;
 use crate::cache::PipelineFile;
-use crate::counters::{Counters, LiveCounters};
+use crate::counters::{GpuCounters, LiveCounters};
 use crate::dispatch::Capabilities;
 use crate::error::Error;
 use crate::exit::{self, Alive};
 use crate::heuristics::targets::{
     CHANNELS_LAST, CHANNELS_LAST_SOFTWARE, MOST_BINDINGS, PARALLEL, PARALLEL_SOFTWARE,
 };
-use crate::memory::Pool;
+use crate::memory::BufferPool;
 use crate::pipeline::Pipelines;
 use crate::poller::Poller;
 use crate::profile::{Alignment, PassTimer};
@@ -70,7 +70,7 @@ impl Default for Options {
 
 /// An open GPU. Clones are handles to the same one.
 #[derive(Clone)]
-pub struct Device {
+pub struct GpuDevice {
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
     pub(crate) cache: Option<PipelineFile>,
     pub(crate) tally: LiveCounters,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) pool: Mutex<Pool>,
+    pub(crate) pool: Mutex<BufferPool>,
     pub(crate) pending: Mutex<Pending>,
     /// Whether the process ends.
     ended: AtomicBool,
@@ -128,9 +128,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Device {
+impl GpuDevice {
     /// Opens the adapter with this index in [`crate::adapters`]; with `noop`, the index is unused.
-    pub fn open(index: usize, options: Options) -> Result<Device, Error> {
+    pub fn open(index: usize, options: Options) -> Result<GpuDevice, Error> {
         let adapter = if options.noop {
             adapter::noop().ok_or(Error::NoAdapter { index, count: 0 })?
         } else {
@@ -164,7 +164,7 @@ impl Device {
         let cache = folder.and_then(|folder| PipelineFile::open(&gpu, &adapter.get_info(), folder));
         let shared = Arc::new(Shared::new(gpu, queue, info, (limits, cache), options));
         exit::watch(&shared);
-        Ok(Device { shared })
+        Ok(GpuDevice { shared })
     }
 
     /// What the renderer may use.
@@ -222,7 +222,7 @@ impl Device {
     }
 
     /// What the device has done so far.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> GpuCounters {
         self.shared.tally.snapshot()
     }
 
@@ -399,7 +399,7 @@ impl Sticky {
     }
 }
 
-impl fmt::Debug for Device {
+impl fmt::Debug for GpuDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Device").field("name", &self.name()).field("backend", &self.info().backend).finish()
     }
@@ -412,8 +412,8 @@ mod tests {
 
     #[test]
     fn a_lost_device_is_an_error_from_then_on_and_never_a_panic() {
-        let noop = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
-        let real = Device::open(0, Options::default());
+        let noop = GpuDevice::open(0, Options { noop: true, ..Options::default() }).unwrap();
+        let real = GpuDevice::open(0, Options::default());
         if real.is_err() {
             {
                 use std::io::Write;
@@ -441,8 +441,8 @@ mod tests {
 
     #[test]
     fn the_end_of_the_process_finds_no_work_in_flight() {
-        let noop = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
-        for device in Device::open(0, Options::default()).into_iter().chain([noop]) {
+        let noop = GpuDevice::open(0, Options { noop: true, ..Options::default() }).unwrap();
+        for device in GpuDevice::open(0, Options::default()).into_iter().chain([noop]) {
             let working = lock(&device.shared.pending).working.clone();
             let memory = device.allocate(64).unwrap();
             device.write(&memory, 0, &[1; 64]).unwrap();
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn errors_outside_of_calls_are_returned_once_by_the_next_call() {
-        let device = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
+        let device = GpuDevice::open(0, Options { noop: true, ..Options::default() }).unwrap();
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::MAP_WRITE;
         let descriptor = wgpu::BufferDescriptor { label: None, size: 4, usage, mapped_at_creation: false };
         drop(device.shared.gpu.create_buffer(&descriptor));

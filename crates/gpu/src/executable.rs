@@ -9,9 +9,9 @@ use farad_compile::program::Program;
 use farad_runtime::Memory;
 use farad_runtime::profile::{KernelTally, Phase};
 
-use crate::buffer::{Owned, Purpose};
+use crate::buffer::{BufferPurpose, Owned};
 use crate::counters::LiveCounters;
-use crate::device::{Device, lock};
+use crate::device::{GpuDevice, lock};
 use crate::error::Error;
 use crate::groups::{Groups, Resources};
 use crate::heuristics::submissions::HELD;
@@ -23,8 +23,8 @@ use crate::schedule::{GroupSpec, RunSchedule, ScheduledLaunch};
 use crate::transfer::WORD;
 
 /// A program on a device.
-pub struct Executable {
-    pub(crate) device: Device,
+pub struct GpuExecutable {
+    pub(crate) device: GpuDevice,
     program: Arc<Program>,
     pipelines: Vec<Arc<Pipeline>>,
     /// The pipeline of every routine.
@@ -79,13 +79,13 @@ impl Ring {
     }
 }
 
-impl Executable {
+impl GpuExecutable {
     /// Loads stages whose kernels are rendered already; `program` says what their buffers are.
     pub fn from_dispatches(
-        device: &Device,
+        device: &GpuDevice,
         program: Arc<Program>,
         stages: Vec<LaunchStage>,
-    ) -> Result<Executable, Error> {
+    ) -> Result<GpuExecutable, Error> {
         device.check()?;
         let limits = &device.shared.limits;
         let alignment = (limits.min_uniform_buffer_offset_alignment as usize).max(4 * WORD);
@@ -115,7 +115,7 @@ impl Executable {
         let kernels = KernelTally::by_label(launches);
         let parameters = vec![0; program.parameters.len()];
         let words = schedule.words[..schedule.varying_words].to_vec();
-        Ok(Executable {
+        Ok(GpuExecutable {
             device: device.clone(),
             program,
             pipelines,
@@ -285,7 +285,7 @@ impl Executable {
 }
 
 /// Bytes of which offsets of bindings are multiples.
-fn storage_alignment(device: &Device) -> usize {
+fn storage_alignment(device: &GpuDevice) -> usize {
     device.shared.limits.min_storage_buffer_offset_alignment as usize
 }
 
@@ -304,13 +304,13 @@ fn unique(all: Vec<Arc<Pipeline>>) -> (Vec<Arc<Pipeline>>, Vec<u32>) {
     (pipelines, which)
 }
 
-fn upload_uniform(device: &Device, words: &[u32], ring: Ring) -> Result<Option<Owned>, Error> {
+fn upload_uniform(device: &GpuDevice, words: &[u32], ring: Ring) -> Result<Option<Owned>, Error> {
     if words.is_empty() {
         return Ok(None);
     }
     let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
     let bytes: &[u8] = bytemuck::cast_slice(words);
-    let buffer = device.shared.create_buffer(ring.bytes(), usage, Purpose::Parameter)?;
+    let buffer = device.shared.create_buffer(ring.bytes(), usage, BufferPurpose::Parameter)?;
     let _phase = device.profiler().enter(Phase::Uploading);
     device.profiler().moved(Phase::Uploading, bytes.len());
     device.shared.queue.write_buffer(&buffer, 0, bytes);
@@ -319,7 +319,7 @@ fn upload_uniform(device: &Device, words: &[u32], ring: Ring) -> Result<Option<O
 }
 
 fn new_report(
-    device: &Device,
+    device: &GpuDevice,
     program: &Arc<Program>,
     routines: &[Routine],
 ) -> Result<Option<Arc<ErrorReport>>, Error> {
@@ -327,6 +327,7 @@ fn new_report(
         return Ok(None);
     }
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-    let words = device.shared.create_buffer(ErrorReport::bytes_for(program), usage, Purpose::Parameter)?;
+    let words =
+        device.shared.create_buffer(ErrorReport::bytes_for(program), usage, BufferPurpose::Parameter)?;
     Ok(Some(ErrorReport::new(words, program.clone())))
 }

@@ -8,7 +8,7 @@ use farad_compile::program::Place;
 use farad_runtime::Memory;
 
 use crate::counters::LiveCounters;
-use crate::device::Device;
+use crate::device::GpuDevice;
 use crate::error::Error;
 use crate::heuristics::pools::GROUPS_KEPT;
 use crate::memory::OnGpu;
@@ -74,7 +74,7 @@ impl Resources<'_> {
 impl Groups {
     /// Makes the permanent groups.
     pub(crate) fn new(
-        device: &Device,
+        device: &GpuDevice,
         specs: &[GroupSpec],
         resources: &Resources,
         alignment: usize,
@@ -92,7 +92,7 @@ impl Groups {
     /// Makes `current` fit the memories of this run.
     pub(crate) fn select(
         &mut self,
-        device: &Device,
+        device: &GpuDevice,
         specs: &[GroupSpec],
         resources: &Resources,
         alignment: usize,
@@ -160,7 +160,7 @@ fn check_slots<'a>(
     Ok(())
 }
 
-fn create(device: &Device, spec: &GroupSpec, resources: &Resources) -> wgpu::BindGroup {
+fn create(device: &GpuDevice, spec: &GroupSpec, resources: &Resources) -> wgpu::BindGroup {
     let whole = |buffer, bytes: usize| wgpu::BufferBinding {
         buffer,
         offset: 0,

@@ -3,12 +3,12 @@
 //! The renderer ([`render`]) turns a kernel into WGSL text and a grid, and is pure. The rest is the runtime:
 //! adapters, memory pools, pipelines cached by text, bind groups cached by the memories they bind, schedules
 //! unrolled into launches, reads, error words and time stamps. Only this crate names wgpu, and no public
-//! signature does. Start at [`adapters`] and [`Device`], then [`Device::load`] and [`Executable::run`].
+//! signature does. Start at [`adapters`] and [`GpuDevice`], then [`GpuDevice::load`] and [`GpuExecutable::run`].
 //!
 //! ```
-//! use farad_gpu::{Device, MemoryRange, Options};
+//! use farad_gpu::{GpuDevice, MemoryRange, Options};
 //!
-//! let device = Device::open(0, Options { noop: true, ..Options::default() })?; // computes nothing
+//! let device = GpuDevice::open(0, Options { noop: true, ..Options::default() })?; // computes nothing
 //! let memory = device.allocate(12)?;
 //! device.write(&memory, 0, &[1, 2, 3, 4, 5])?;
 //! assert_eq!(device.read_blocking(&[MemoryRange::new(memory, 1, 3)])?, [[2, 3, 4]]);
@@ -72,10 +72,10 @@ mod profile;
 mod tune;
 
 pub use adapter::{AdapterFeatures, AdapterInfo, AdapterKind, AdapterLimits, adapters};
-pub use counters::Counters;
-pub use device::{Device, Options};
+pub use counters::GpuCounters;
+pub use device::{GpuDevice, Options};
 pub use error::Error;
-pub use executable::Executable;
+pub use executable::GpuExecutable;
 pub use farad_runtime::{Holdings, Memory, ProductShape, Tuned, Tuning, Variant, WeakMemory};
 pub use read::{MemoryRange, ReadFuture};
 pub use routine::{LaunchStage, Routine};

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{Buffer, BufferId, Custom, Kernel, Place, Program, Step};
+use farad_compile::program::{BufferId, Custom, Kernel, Place, Program, ProgramBuffer, ProgramStep};
 use farad_ir::{CustomKernel, CustomLimits};
 use rayon::prelude::*;
 
-use crate::device::Device;
+use crate::device::GpuDevice;
 use crate::dispatch::{Dispatch, StorageBinding, Word};
 use crate::error::Error;
-use crate::executable::Executable;
+use crate::executable::GpuExecutable;
 use crate::render::render;
 use crate::routine::{LaunchStage, Routine};
 use crate::transfer::WORD;
@@ -24,20 +24,20 @@ const SLICE: &str = include_str!("slice.wgsl");
 /// Invocations of a workgroup of [`SLICE`].
 const SLICE_WIDTH: usize = 64;
 
-impl Device {
+impl GpuDevice {
     /// Prepares a program: renders its kernels and compiles those not seen before, both in parallel,
     /// and allocates its blocks.
-    pub fn load(&self, program: Arc<Program>) -> Result<Executable, Error> {
+    pub fn load(&self, program: Arc<Program>) -> Result<GpuExecutable, Error> {
         self.load_tuned(program, &self.tuning())
     }
 
     /// The same with another table of tiles than the device's.
-    pub(crate) fn load_tuned(&self, program: Arc<Program>, tuning: &Tuning) -> Result<Executable, Error> {
+    pub(crate) fn load_tuned(&self, program: Arc<Program>, tuning: &Tuning) -> Result<GpuExecutable, Error> {
         let started = std::time::Instant::now();
         let mut rendered = self.render_all(&program, tuning).into_iter().map(|(_, dispatches)| dispatches);
         let mut loader = Loader { device: self, program: program.clone(), rendered: &mut rendered };
         let stages = program.steps.iter().map(|step| loader.stage(step)).collect::<Result<Vec<_>, _>>()?;
-        let executable = Executable::from_dispatches(self, loader.program, stages)?;
+        let executable = GpuExecutable::from_dispatches(self, loader.program, stages)?;
         tracing::debug!(
             dispatches = executable.dispatches(),
             block_bytes = executable.block_bytes(),
@@ -48,7 +48,7 @@ impl Device {
     }
 }
 
-impl Device {
+impl GpuDevice {
     /// The WGSL of every kernel of a program, with its label, for people to read.
     pub fn shaders(&self, program: &Program) -> Vec<(String, Arc<str>)> {
         let all = self.render_all(program, &self.tuning()).into_iter();
@@ -59,16 +59,16 @@ impl Device {
     }
 
     /// Every step, those of loops among the others, with its launches; custom ops have none yet.
-    fn render_all<'a>(&self, program: &'a Program, tuning: &Tuning) -> Vec<(&'a Step, Vec<Dispatch>)> {
+    fn render_all<'a>(&self, program: &'a Program, tuning: &Tuning) -> Vec<(&'a ProgramStep, Vec<Dispatch>)> {
         let capabilities = self.capabilities();
-        let mut parts: Vec<(&Step, &[(BufferId, usize)])> = Vec::new();
+        let mut parts: Vec<(&ProgramStep, &[(BufferId, usize)])> = Vec::new();
         for step in &program.steps {
             match &step.kernel {
                 Kernel::Loop(l) => parts.extend(l.steps.iter().map(|step| (step, l.slots.as_slice()))),
                 _ => parts.push((step, &[])),
             }
         }
-        let write = |(step, slots): (&'a Step, &[(BufferId, usize)])| match &step.kernel {
+        let write = |(step, slots): (&'a ProgramStep, &[(BufferId, usize)])| match &step.kernel {
             Kernel::Custom(_) => (step, vec![]),
             kernel => (step, render(kernel, program, slots, &capabilities, tuning)),
         };
@@ -77,7 +77,7 @@ impl Device {
 }
 
 struct Loader<'a> {
-    device: &'a Device,
+    device: &'a GpuDevice,
     /// Grows by the memory of copied slices; copied itself only then.
     program: Arc<Program>,
     /// The launches of every step, in order.
@@ -85,7 +85,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn stage(&mut self, step: &Step) -> Result<LaunchStage, Error> {
+    fn stage(&mut self, step: &ProgramStep) -> Result<LaunchStage, Error> {
         let Kernel::Loop(l) = &step.kernel else { return Ok(LaunchStage::Once(self.routines(step, &[])?)) };
         let mut body = Vec::new();
         for step in &l.steps {
@@ -100,7 +100,7 @@ impl Loader<'_> {
         })
     }
 
-    fn routines(&mut self, step: &Step, slots: &[(BufferId, usize)]) -> Result<Vec<Routine>, Error> {
+    fn routines(&mut self, step: &ProgramStep, slots: &[(BufferId, usize)]) -> Result<Vec<Routine>, Error> {
         let dispatches = self.rendered.next().expect("every step was rendered");
         if let Kernel::Custom(custom) = &step.kernel {
             return self.custom(&step.label, custom, slots);
@@ -165,7 +165,7 @@ impl Loader<'_> {
         let place = Place::Block(self.program.blocks.len());
         let program = Arc::make_mut(&mut self.program);
         program.blocks.push(bytes);
-        program.buffers.push(Buffer { place, offset: 0, dtype, len: stride });
+        program.buffers.push(ProgramBuffer { place, offset: 0, dtype, len: stride });
         Ok(Some((slice, bytes / WORD)))
     }
 

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use farad_runtime::profile::Phase;
 use farad_runtime::{Allocation, Memory};
 
-use crate::buffer::{Owned, Purpose};
+use crate::buffer::{BufferPurpose, Owned};
 use crate::counters::LiveCounters;
-use crate::device::{Device, Shared, lock};
+use crate::device::{GpuDevice, Shared, lock};
 use crate::error::Error;
 use crate::heuristics::pools::{RETAINED, SECOND};
 
@@ -24,7 +24,7 @@ use crate::heuristics::pools::{RETAINED, SECOND};
 const GRANULE: usize = 256;
 
 /// A buffer that handles hold; it returns to the pool with the last one.
-pub(crate) struct Held {
+pub(crate) struct PooledBuffer {
     /// Present until dropped.
     slab: Option<Slab>,
     bytes: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Slab {
 /// writes where the run before it wrote has to wait for it, and one that writes elsewhere starts while
 /// the other ends.
 #[derive(Default)]
-pub(crate) struct Pool {
+pub(crate) struct BufferPool {
     classes: BTreeMap<usize, Vec<(u64, Slab)>>,
     bytes: usize,
     clock: u64,
@@ -50,13 +50,13 @@ pub(crate) struct Pool {
     last: Option<usize>,
 }
 
-impl Allocation for Held {
+impl Allocation for PooledBuffer {
     fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-impl Held {
+impl PooledBuffer {
     fn slab(&self) -> &Slab {
         self.slab.as_ref().expect("memory has its buffer until the last handle is gone")
     }
@@ -70,7 +70,7 @@ pub(crate) trait OnGpu {
     fn number(&self) -> u64;
 
     /// Whether this is memory of the device that is asked to use it.
-    fn check_home(&self, op: &'static str, device: &Device) -> Result<(), Error>;
+    fn check_home(&self, op: &'static str, device: &GpuDevice) -> Result<(), Error>;
 
     /// Whether `bytes` from `offset` on lie inside.
     fn check_range(&self, op: &'static str, offset: usize, bytes: usize) -> Result<(), Error>;
@@ -78,15 +78,15 @@ pub(crate) trait OnGpu {
 
 impl OnGpu for Memory {
     fn buffer(&self) -> &wgpu::Buffer {
-        &self.of::<Held>().slab().buffer
+        &self.of::<PooledBuffer>().slab().buffer
     }
 
     fn number(&self) -> u64 {
-        self.of::<Held>().slab().number
+        self.of::<PooledBuffer>().slab().number
     }
 
-    fn check_home(&self, op: &'static str, device: &Device) -> Result<(), Error> {
-        let held = self.get::<Held>();
+    fn check_home(&self, op: &'static str, device: &GpuDevice) -> Result<(), Error> {
+        let held = self.get::<PooledBuffer>();
         if held.is_some_and(|held| Arc::ptr_eq(&held.shared, &device.shared)) {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl OnGpu for Memory {
     }
 }
 
-impl Drop for Held {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
         self.shared.tally.gave(self.bytes);
         if let Some(slab) = self.slab.take() {
@@ -113,7 +113,7 @@ impl Drop for Held {
     }
 }
 
-impl Pool {
+impl BufferPool {
     /// A buffer of at least `bytes` that wastes at most a quarter; none if the only one is the last that
     /// came, and another of its size would be no burden.
     fn take(&mut self, bytes: usize) -> Option<Slab> {
@@ -133,7 +133,7 @@ impl Pool {
 
     /// Keeps a buffer; returns those given up to stay below `limit` bytes.
     fn put(&mut self, mut slab: Slab, limit: usize) -> Vec<Owned> {
-        slab.buffer.repurpose(Purpose::Pool);
+        slab.buffer.repurpose(BufferPurpose::Pool);
         self.clock += 1;
         self.last = Some(slab.bytes);
         self.bytes += slab.bytes;
@@ -163,23 +163,23 @@ impl Pool {
     }
 }
 
-impl Device {
+impl GpuDevice {
     /// Memory of at least `bytes`. From the pool its contents are arbitrary, fresh memory is zero.
     pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
-        self.take(bytes, Purpose::Tensor).map(|(memory, _)| memory)
+        self.take(bytes, BufferPurpose::Tensor).map(|(memory, _)| memory)
     }
 
     /// Memory of at least `bytes`, all zero.
     pub fn allocate_zeroed(&self, bytes: usize) -> Result<Memory, Error> {
-        self.take_zeroed(bytes, Purpose::Tensor)
+        self.take_zeroed(bytes, BufferPurpose::Tensor)
     }
 
     /// Zeroed memory for a program to work in.
     pub(crate) fn allocate_block(&self, bytes: usize) -> Result<Memory, Error> {
-        self.take_zeroed(bytes, Purpose::Block)
+        self.take_zeroed(bytes, BufferPurpose::Block)
     }
 
-    fn take_zeroed(&self, bytes: usize, purpose: Purpose) -> Result<Memory, Error> {
+    fn take_zeroed(&self, bytes: usize, purpose: BufferPurpose) -> Result<Memory, Error> {
         let (memory, fresh) = self.take(bytes, purpose)?;
         if !fresh {
             let mut pending = lock(&self.shared.pending);
@@ -189,7 +189,7 @@ impl Device {
     }
 
     /// Memory, and whether it is fresh.
-    fn take(&self, asked: usize, purpose: Purpose) -> Result<(Memory, bool), Error> {
+    fn take(&self, asked: usize, purpose: BufferPurpose) -> Result<(Memory, bool), Error> {
         self.check()?;
         let _phase = self.profiler().enter(Phase::Allocating);
         let limit = self.shared.limits.max_buffer_size as usize;
@@ -207,10 +207,10 @@ impl Device {
             None => self.create(bytes, purpose)?,
         };
         self.shared.tally.took(bytes);
-        Ok((Memory::new(Held { slab: Some(slab), bytes, shared: self.shared.clone() }), fresh))
+        Ok((Memory::new(PooledBuffer { slab: Some(slab), bytes, shared: self.shared.clone() }), fresh))
     }
 
-    fn create(&self, bytes: usize, purpose: Purpose) -> Result<Slab, Error> {
+    fn create(&self, bytes: usize, purpose: BufferPurpose) -> Result<Slab, Error> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         let buffer = self.shared.create_buffer(bytes, usage, purpose)?;

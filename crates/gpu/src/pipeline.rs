@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use crate::cache::PipelineFile;
 use crate::counters::LiveCounters;
-use crate::device::{Device, Shared, lock};
+use crate::device::{GpuDevice, Shared, lock};
 use crate::error::{Error, tidy};
 use crate::exit;
 use crate::heuristics::pools::MOST_IDLE;
@@ -55,7 +55,7 @@ struct PipelineKey {
     layout: LayoutKey,
 }
 
-impl Device {
+impl GpuDevice {
     /// A pipeline for every routine; those not seen before are compiled in parallel.
     pub(crate) fn pipelines(&self, routines: &[&Routine]) -> Result<Vec<Arc<Pipeline>>, Error> {
         // Those that are known are held, so that no other thread forgets them meanwhile.

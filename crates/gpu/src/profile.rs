@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use farad_runtime::profile::Profiler;
 
-use crate::buffer::{Owned, Purpose};
-use crate::device::{Device, lock};
+use crate::buffer::{BufferPurpose, Owned};
+use crate::device::{GpuDevice, lock};
 use crate::error::Error;
-use crate::executable::{Executable, RunState};
+use crate::executable::{GpuExecutable, RunState};
 use crate::read::BufferRange;
 use crate::schedule::ScheduledLaunch;
 
 /// Dispatches whose time stamps fit into one query set.
 const PROFILED: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
 
-/// Passes that [`Device::pass_nanoseconds`] remembers.
+/// Passes that [`GpuDevice::pass_nanoseconds`] remembers.
 const TIMED: usize = 64;
 
 /// Bytes of two time stamps.
@@ -56,7 +56,7 @@ pub(crate) struct TimedPass {
     slot: u32,
 }
 
-impl Device {
+impl GpuDevice {
     /// Where the device notes what it does while a profile is open.
     pub fn profiler(&self) -> &Profiler {
         &self.shared.profiler
@@ -70,7 +70,7 @@ impl Device {
         Ok(timing)
     }
 
-    /// The durations of the last runs (at most 64) since [`Device::time_passes`], oldest first.
+    /// The durations of the last runs (at most 64) since [`GpuDevice::time_passes`], oldest first.
     pub fn pass_nanoseconds(&self) -> Result<Vec<u64>, Error> {
         let (resolved, passes) = match &*lock(&self.shared.timer) {
             Some(timer) => ((*timer.resolved).clone(), timer.passes as usize),
@@ -109,7 +109,7 @@ impl Device {
 
     fn resolve_buffer(&self, bytes: usize) -> Result<Owned, Error> {
         let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
-        self.shared.create_buffer(bytes, usage, Purpose::Parameter)
+        self.shared.create_buffer(bytes, usage, BufferPurpose::Parameter)
     }
 
     /// Between the two time stamps at the start of `bytes`.
@@ -130,7 +130,7 @@ impl TimedPass {
     }
 }
 
-impl Executable {
+impl GpuExecutable {
     /// Runs with every dispatch timed, and waits.
     pub(crate) fn run_profiled(&self, state: &RunState) -> Result<(), Error> {
         for launches in self.launches.chunks(PROFILED) {

@@ -14,9 +14,9 @@ use farad_runtime::Memory;
 use farad_runtime::profile::Phase;
 use rayon::prelude::*;
 
-use crate::buffer::{Owned, Purpose};
+use crate::buffer::{BufferPurpose, Owned};
 use crate::counters::LiveCounters;
-use crate::device::{Device, lock};
+use crate::device::{GpuDevice, lock};
 use crate::error::Error;
 use crate::heuristics::pools::{COPY_CHUNK, STAGING_KEPT};
 use crate::memory::OnGpu;
@@ -51,7 +51,7 @@ enum ReadState {
 }
 
 struct Waiting {
-    device: Device,
+    device: GpuDevice,
     index: wgpu::SubmissionIndex,
     staging: Vec<Owned>,
     regions: Vec<Region>,
@@ -110,7 +110,7 @@ impl StagingPool {
     }
 }
 
-impl Device {
+impl GpuDevice {
     /// Reads ranges after everything asked for so far. A bad index that a kernel met since the last read comes back as [`Error::Index`].
     pub fn read(&self, ranges: &[MemoryRange]) -> ReadFuture {
         let mut spans = Vec::with_capacity(ranges.len());
@@ -129,7 +129,7 @@ impl Device {
         self.read_spans(&spans, Some(runs))
     }
 
-    /// [`Device::read`], waiting for the result.
+    /// [`GpuDevice::read`], waiting for the result.
     pub fn read_blocking(&self, ranges: &[MemoryRange]) -> Result<Vec<Vec<u8>>, Error> {
         self.read(ranges).wait()
     }
@@ -214,7 +214,7 @@ impl Device {
     fn staging(&self, bytes: usize) -> Result<Owned, Error> {
         let pooled = lock(&self.shared.staging).take(bytes);
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        pooled.map_or_else(|| self.shared.create_buffer(bytes, usage, Purpose::Staging), Ok)
+        pooled.map_or_else(|| self.shared.create_buffer(bytes, usage, BufferPurpose::Staging), Ok)
     }
 }
 

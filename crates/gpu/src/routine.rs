@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{Buffer, BufferId, Custom, Program};
+use farad_compile::program::{BufferId, Custom, Program, ProgramBuffer};
 use farad_ir::CustomKernel;
 
 use crate::dispatch::{Dispatch, StorageBinding, Word};
@@ -76,7 +76,7 @@ impl Routine {
         label: &str,
         kernel: CustomKernel,
         custom: &Custom,
-        (buffers, slots): (&[Buffer], &[(BufferId, usize)]),
+        (buffers, slots): (&[ProgramBuffer], &[(BufferId, usize)]),
     ) -> Routine {
         let all: Vec<BufferId> =
             custom.operands.iter().chain(&custom.results).chain(&custom.scratch).copied().collect();

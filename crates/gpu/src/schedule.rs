@@ -244,7 +244,7 @@ fn padded(words: usize) -> usize {
 mod tests {
     use super::*;
     use crate::dispatch::{Dispatch, StorageBinding};
-    use farad_compile::program::Buffer;
+    use farad_compile::program::ProgramBuffer;
     use farad_ir::DType;
 
     fn routine(buffer: u32, parameters: Vec<Word>) -> Routine {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn program() -> Program {
-        let buffer = |n| Buffer { place: Place::Block(n), offset: 0, dtype: DType::F32, len: 12 };
+        let buffer = |n| ProgramBuffer { place: Place::Block(n), offset: 0, dtype: DType::F32, len: 12 };
         Program { blocks: vec![48, 48], buffers: vec![buffer(0), buffer(1)], ..Program::default() }
     }
 

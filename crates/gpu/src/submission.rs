@@ -6,7 +6,7 @@
 //! whatever they hold; then it waits. Uploads are not limited in this way.
 //!
 //! Invariant: everything that reaches the queue passes through [`Shared::submit_locked`], so that transfers
-//! in the pending encoder come before work that was asked for after them. Start at [`Device::append_run`].
+//! in the pending encoder come before work that was asked for after them. Start at [`GpuDevice::append_run`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use farad_runtime::profile::Phase;
 
 use crate::buffer::Owned;
 use crate::counters::LiveCounters;
-use crate::device::{Device, Shared, lock};
+use crate::device::{GpuDevice, Shared, lock};
 use crate::error::Error;
 use crate::heuristics::submissions::{BUSY, HELD, HELD_LAUNCHES, LOOK, RUN_AHEAD};
 
@@ -49,7 +49,7 @@ struct Open {
     encoder: wgpu::CommandEncoder,
 }
 
-impl Device {
+impl GpuDevice {
     /// Waits until everything submitted is done.
     pub fn wait(&self) -> Result<(), Error> {
         self.check()?;

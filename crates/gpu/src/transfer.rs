@@ -6,7 +6,7 @@
 use farad_runtime::Memory;
 use farad_runtime::profile::Phase;
 
-use crate::device::{Device, lock};
+use crate::device::{GpuDevice, lock};
 use crate::error::Error;
 use crate::heuristics::pools::STAGED;
 use crate::memory::OnGpu;
@@ -14,7 +14,7 @@ use crate::memory::OnGpu;
 /// Transfers work on whole words.
 pub(crate) const WORD: usize = 4;
 
-impl Device {
+impl GpuDevice {
     /// Writes `data` at a byte offset that is a multiple of 4. If its length is not, the rest of the
     /// last word becomes zero.
     pub fn write(&self, memory: &Memory, offset: usize, data: &[u8]) -> Result<(), Error> {

@@ -1,23 +1,23 @@
 //! Times all tiles for the products that a device has run, and says which is fastest.
 //!
 //! Invariant: a tile is refused, however fast, if its error exceeds 1.5 times that of the rule's tile plus
-//! 1e-7. Start at [`Device::tune`].
+//! 1e-7. Start at [`GpuDevice::tune`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Instr, Kernel, Level, Operand, Output, Place, Product, Program, Reg, Spec, Step,
-    Store, View,
+    BufferId, Code, Instr, Kernel, Level, Place, Product, ProductOperand, Program, ProgramBuffer,
+    ProgramOutput, ProgramStep, Reg, Spec, Store, View,
 };
 use farad_ir::DType;
 use farad_runtime::{Memory, ProductShape, Tuned, Tuning, Variant};
 use half::f16;
 
-use crate::device::Device;
+use crate::device::GpuDevice;
 use crate::error::Error;
-use crate::executable::Executable;
+use crate::executable::GpuExecutable;
 use crate::read::MemoryRange;
 use crate::render::product::ProductTile;
 use crate::tuning::tiles;
@@ -48,7 +48,7 @@ fn choose(shape: ProductShape, variants: Vec<Variant>) -> Option<Tuned> {
     Some(Tuned { shape, rule, best, refused })
 }
 
-impl Device {
+impl GpuDevice {
     /// Times every tile that can make products of these shapes, on random numbers; `progress` is told the
     /// number of each before it starts. Shapes that one binding cannot hold are left out.
     pub fn tune(
@@ -76,7 +76,7 @@ impl Device {
         Ok(all)
     }
 
-    /// The table of what [`Device::tune`] found on this device.
+    /// The table of what [`GpuDevice::tune`] found on this device.
     pub fn tuning_of(&self, tuned: &[Tuned]) -> Tuning {
         let better = tuned.iter().filter(|t| t.best.name != t.rule.name);
         let products: BTreeMap<_, _> = better.map(|t| (t.shape, t.best.name.clone())).collect();
@@ -92,7 +92,7 @@ impl Device {
 
 /// A product of random numbers on a device.
 struct TuningTrial<'d> {
-    device: &'d Device,
+    device: &'d GpuDevice,
     shape: ProductShape,
     /// The operands as they lie, on the host and on the device.
     host: [Vec<f32>; 2],
@@ -101,7 +101,7 @@ struct TuningTrial<'d> {
 }
 
 impl<'d> TuningTrial<'d> {
-    fn new(device: &'d Device, shape: ProductShape) -> Result<TuningTrial<'d>, Error> {
+    fn new(device: &'d GpuDevice, shape: ProductShape) -> Result<TuningTrial<'d>, Error> {
         let ProductShape { batch, m, k, n, halves, .. } = shape;
         let size = if halves { 2 } else { 4 };
         let host = [numbers(batch * m * k, 1, halves), numbers(batch * k * n, 2, halves)];
@@ -128,7 +128,7 @@ impl<'d> TuningTrial<'d> {
             let view = View { offset: 0, strides, guards: vec![] };
             let code = Code::Load(BufferId(buffer), view);
             let tape = vec![Instr { code, dtype: DType::F32, level: Level::Full }];
-            Operand { tape, value: Reg(0) }
+            ProductOperand { tape, value: Reg(0) }
         };
         let accumulator = Instr { code: Code::Accumulator, dtype: DType::F32, level: Level::Full };
         let rounded = Instr { code: Code::Cast(Reg(0), dtype), dtype: DType::F32, level: Level::Full };
@@ -154,9 +154,13 @@ impl<'d> TuningTrial<'d> {
         let spec = |len: usize| Spec { dtype, len };
         Program {
             inputs: lens[..2].iter().map(|&len| spec(len)).collect(),
-            outputs: vec![Output { spec: spec(lens[2]), donor: None }],
-            buffers: buffers.map(|(place, len)| Buffer { place, offset: 0, dtype, len }).collect(),
-            steps: vec![Step { wave: 0, label: "product".into(), kernel: Kernel::Product(self.product()) }],
+            outputs: vec![ProgramOutput { spec: spec(lens[2]), donor: None }],
+            buffers: buffers.map(|(place, len)| ProgramBuffer { place, offset: 0, dtype, len }).collect(),
+            steps: vec![ProgramStep {
+                wave: 0,
+                label: "product".into(),
+                kernel: Kernel::Product(self.product()),
+            }],
             ..Program::default()
         }
     }
@@ -196,7 +200,7 @@ impl<'d> TuningTrial<'d> {
         Ok(Variant { name: tile.name(), nanoseconds, error: self.error()? })
     }
 
-    fn run(&self, executable: &Executable) -> Result<(), Error> {
+    fn run(&self, executable: &GpuExecutable) -> Result<(), Error> {
         let [a, b] = &self.operands;
         executable.run(&[(a, 0), (b, 0)], &[], &[&self.result])
     }
@@ -267,7 +271,7 @@ mod tests {
 
     #[test]
     fn every_tile_is_timed_and_right() {
-        let Ok(device) = Device::open(0, crate::Options::default()) else {
+        let Ok(device) = GpuDevice::open(0, crate::Options::default()) else {
             use std::io::Write;
             let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter");
             return;
@@ -288,7 +292,9 @@ mod tests {
 
     #[test]
     fn a_table_decides_the_tile_and_unknown_names_do_not() {
-        let Ok(device) = Device::open(0, crate::Options { noop: true, ..Default::default() }) else { return };
+        let Ok(device) = GpuDevice::open(0, crate::Options { noop: true, ..Default::default() }) else {
+            return;
+        };
         let trial = TuningTrial::new(&device, SHAPE).unwrap();
         let text = |name: &str| {
             let products = BTreeMap::from([(SHAPE, name.to_string())]);

@@ -1,4 +1,4 @@
-//! Tables that say which tile a product uses, made by timing ([`Device::tune`](crate::Device::tune)).
+//! Tables that say which tile a product uses, made by timing ([`GpuDevice::tune`](crate::GpuDevice::tune)).
 //!
 //! A table is for one adapter and driver, and checkpoints name it.
 //!

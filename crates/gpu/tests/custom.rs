@@ -5,7 +5,9 @@ mod device;
 use std::sync::Arc;
 
 use device::{floats, open, read, turn};
-use farad_compile::program::{Buffer, BufferId, Custom, Kernel, Loop, Output, Place, Program, Spec, Step};
+use farad_compile::program::{
+    BufferId, Custom, Kernel, Loop, Place, Program, ProgramBuffer, ProgramOutput, ProgramStep, Spec,
+};
 use farad_gpu::{Error, Options};
 use farad_ir::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Words};
 
@@ -63,7 +65,7 @@ impl CustomOp for DoubleAndAdd {
 /// `trips` slices of `len` elements; one trip is no loop.
 fn program(trips: usize, len: usize, dtype: DType) -> Program {
     let spec = Spec { dtype, len: trips * len };
-    let buffer = |place, len| Buffer { place, offset: 0, dtype, len };
+    let buffer = |place, len| ProgramBuffer { place, offset: 0, dtype, len };
     let custom = Kernel::Custom(Custom {
         op: Arc::new(DoubleAndAdd),
         shapes: vec![Shape::new(&[len])],
@@ -71,13 +73,13 @@ fn program(trips: usize, len: usize, dtype: DType) -> Program {
         results: vec![BufferId(1)],
         scratch: vec![BufferId(2)],
     });
-    let step = Step { wave: 0, label: "double_and_add".into(), kernel: custom };
+    let step = ProgramStep { wave: 0, label: "double_and_add".into(), kernel: custom };
     let slots = vec![(BufferId(0), len), (BufferId(1), len)];
     let kernel = Kernel::Loop(Loop { trips, reverse: true, steps: vec![step.clone()], slots, swaps: vec![] });
-    let scan = Step { wave: 0, label: "scan".into(), kernel };
+    let scan = ProgramStep { wave: 0, label: "scan".into(), kernel };
     Program {
         inputs: vec![spec],
-        outputs: vec![Output { spec, donor: None }],
+        outputs: vec![ProgramOutput { spec, donor: None }],
         blocks: vec![4 * len],
         buffers: vec![
             buffer(Place::Input(0), trips * len),

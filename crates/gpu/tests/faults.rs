@@ -6,9 +6,9 @@ mod kernels;
 use std::sync::Arc;
 
 use device::{floats, open, read, turn};
-use farad_compile::program::{Output, Place, Program};
+use farad_compile::program::{Place, Program, ProgramOutput};
 use farad_gpu::dispatch::Word;
-use farad_gpu::{Device, Error, Executable, LaunchStage, MemoryRange, Options};
+use farad_gpu::{Error, GpuDevice, GpuExecutable, LaunchStage, MemoryRange, Options};
 use kernels::{
     INCREMENT, LEN, affine, binding, bits, buffer, checker, counter, fixed, ramp, routine, scale, spec,
 };
@@ -47,7 +47,7 @@ fn a_shader_that_does_not_compile_is_an_error_with_its_text() {
     let bad = |wgsl: &str| {
         let step = routine("broken", wgsl, vec![binding(0, true)], vec![]);
         let stages = vec![LaunchStage::Once(vec![step])];
-        let error = Executable::from_dispatches(&device, Arc::new(program.clone()), stages).err().unwrap();
+        let error = GpuExecutable::from_dispatches(&device, Arc::new(program.clone()), stages).err().unwrap();
         let Error::Shader { label, wgsl: text, message } = &error else { panic!("{error:?}") };
         assert_eq!((label.as_str(), &**text), ("broken", wgsl));
         assert!(error.to_string().starts_with("broken: the shader does not compile: "), "{error}");
@@ -71,12 +71,12 @@ fn misuse_that_wgpu_finds_is_an_error_and_not_a_panic() {
     // two kernels: allowed. One kernel that reads and writes one memory is not.
     let program = Program {
         inputs: vec![spec(LEN)],
-        outputs: vec![Output { spec: spec(LEN), donor: None }],
+        outputs: vec![ProgramOutput { spec: spec(LEN), donor: None }],
         buffers: vec![buffer(Place::Input(0), LEN), buffer(Place::Output(0), LEN)],
         ..Program::default()
     };
     let stages = vec![LaunchStage::Once(vec![scale(0, 1, fixed(1.0), fixed(1.0))])];
-    let conflicting = Executable::from_dispatches(&device, Arc::new(program), stages).unwrap();
+    let conflicting = GpuExecutable::from_dispatches(&device, Arc::new(program), stages).unwrap();
     let error = conflicting.run(&[(&x, 0)], &[], &[&x]).unwrap_err();
     assert!(matches!(error, Error::Validation { .. }), "{error:?}");
     let y = device.allocate(4 * LEN).unwrap();
@@ -89,7 +89,7 @@ fn misuse_that_wgpu_finds_is_an_error_and_not_a_panic() {
 #[test]
 fn a_device_is_lost_when_it_was_asked_to_be() {
     let options = Options { noop: true, lose_after: Some(3), ..Options::default() };
-    let device = Device::open(0, options).unwrap();
+    let device = GpuDevice::open(0, options).unwrap();
     let (executable, x) = (counter(&device), floats(&device, &ramp()));
     let run = || executable.run(&[(&x, 0)], &[], &[&x]).and_then(|()| device.wait());
     let error = (0..10).find_map(|_| run().err());
@@ -100,13 +100,14 @@ fn a_device_is_lost_when_it_was_asked_to_be() {
 
 #[test]
 fn bindings_above_the_limit_are_refused_at_load() {
-    let device = Device::open(0, Options { noop: true, core: true, ..Options::default() }).unwrap();
+    let device = GpuDevice::open(0, Options { noop: true, core: true, ..Options::default() }).unwrap();
     let len = (128 << 20) / 4 + 1;
     let buffers = vec![buffer(Place::Input(0), len)];
     let program = Program { inputs: vec![spec(len)], buffers, ..Program::default() };
     let step = routine("increment", INCREMENT, vec![binding(0, true)], vec![Word::Fixed(len as u32)]);
-    let error = Executable::from_dispatches(&device, Arc::new(program), vec![LaunchStage::Once(vec![step])])
-        .err()
-        .unwrap();
+    let error =
+        GpuExecutable::from_dispatches(&device, Arc::new(program), vec![LaunchStage::Once(vec![step])])
+            .err()
+            .unwrap();
     assert_eq!(error.to_string(), "load: too large for the device (134217732 bytes vs at most 134217728)");
 }

@@ -4,7 +4,7 @@ mod device;
 mod kernels;
 
 use device::{floats, open, read, turn};
-use farad_gpu::{Device, Error, Memory, MemoryRange, Options};
+use farad_gpu::{Error, GpuDevice, Memory, MemoryRange, Options};
 use kernels::{LEN, affine, bits, counter, ramp};
 
 #[test]
@@ -33,7 +33,7 @@ fn memory_of_another_handle_is_refused() {
 fn a_limit_names_what_holds_the_memory_and_the_device_goes_on() {
     const LIMIT: usize = 64 << 10;
     let _turn = turn();
-    let noop = Device::open(0, Options { noop: true, memory_limit: Some(LIMIT), ..Options::default() });
+    let noop = GpuDevice::open(0, Options { noop: true, memory_limit: Some(LIMIT), ..Options::default() });
     let real = open(Options { memory_limit: Some(LIMIT), ..Options::default() });
     for device in real.into_iter().chain(noop) {
         let executable = counter(&device);

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 
 use device::{floats, open, read, turn};
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Loop, Output, Place, Program, Reg, Site, Spec, Step,
-    Store, View,
+    BufferId, Code, Fused, Instr, Kernel, Level, Loop, Place, Program, ProgramBuffer, ProgramOutput,
+    ProgramStep, Reg, Site, Spec, Store, View,
 };
 use farad_gpu::{Error, MemoryRange, Options};
 use farad_ir::{Binary, DType};
 
 const LEN: usize = 150;
 
-fn buffer(place: Place, len: usize) -> Buffer {
-    Buffer { place, offset: 0, dtype: DType::F32, len }
+fn buffer(place: Place, len: usize) -> ProgramBuffer {
+    ProgramBuffer { place, offset: 0, dtype: DType::F32, len }
 }
 
 fn spec(len: usize) -> Spec {
@@ -29,15 +29,15 @@ fn instr(code: Code, dtype: DType) -> Instr {
 }
 
 /// `to = tape's last register` over `len` elements.
-fn step(label: &str, tape: Vec<Instr>, to: u32, len: usize) -> Step {
+fn step(label: &str, tape: Vec<Instr>, to: u32, len: usize) -> ProgramStep {
     let value = Reg(tape.len() as u32 - 1);
     let store = Store { buffer: BufferId(to), value, view: View::contiguous(&[len]) };
     let fused = Fused { axes: vec![len], outer: 1, tape, stores: vec![store] };
-    Step { wave: 0, label: label.to_string(), kernel: Kernel::Fused(fused) }
+    ProgramStep { wave: 0, label: label.to_string(), kernel: Kernel::Fused(fused) }
 }
 
 /// `to = from · parameter 0 + other`
-fn multiply_add(from: u32, other: u32, to: u32) -> Step {
+fn multiply_add(from: u32, other: u32, to: u32) -> ProgramStep {
     let load = |buffer: u32| instr(Code::Load(BufferId(buffer), View::contiguous(&[LEN])), DType::F32);
     let tape = vec![
         load(from),
@@ -61,7 +61,7 @@ fn donated_updates_and_parameters() {
         let program = Program {
             inputs: vec![spec(LEN), spec(LEN)],
             parameters: vec![DType::F32],
-            outputs: vec![Output { spec: spec(LEN), donor: Some(0) }],
+            outputs: vec![ProgramOutput { spec: spec(LEN), donor: Some(0) }],
             buffers: vec![buffer(Place::Input(0), LEN), buffer(Place::Input(1), LEN)],
             steps: vec![multiply_add(0, 1, 0)],
             ..Program::default()
@@ -91,7 +91,7 @@ fn loops_accumulate_over_a_sequence() {
         let program = Program {
             inputs: vec![spec(TRIPS * LEN), spec(LEN)],
             parameters: vec![DType::F32],
-            outputs: vec![Output { spec: spec(TRIPS * LEN), donor: None }],
+            outputs: vec![ProgramOutput { spec: spec(TRIPS * LEN), donor: None }],
             blocks: vec![4 * LEN],
             buffers: vec![
                 buffer(Place::Input(0), TRIPS * LEN),
@@ -99,7 +99,7 @@ fn loops_accumulate_over_a_sequence() {
                 buffer(Place::Input(1), LEN),
                 buffer(Place::Block(0), LEN),
             ],
-            steps: vec![Step { wave: 0, label: "scan".to_string(), kernel }],
+            steps: vec![ProgramStep { wave: 0, label: "scan".to_string(), kernel }],
             ..Program::default()
         };
         let executable = device.load(Arc::new(program)).unwrap();
@@ -125,7 +125,7 @@ fn a_take_out_of_range_is_reported_with_its_site() {
     let _turn = turn();
     for core in [false, true] {
         let Some(device) = open(Options { core, ..Options::default() }) else { return };
-        let index = Buffer { dtype: DType::I32, ..buffer(Place::Input(1), LEN) };
+        let index = ProgramBuffer { dtype: DType::I32, ..buffer(Place::Input(1), LEN) };
         let tape = vec![
             instr(Code::Load(BufferId(1), View::contiguous(&[LEN])), DType::I32),
             instr(
@@ -142,7 +142,7 @@ fn a_take_out_of_range_is_reported_with_its_site() {
         ];
         let program = Program {
             inputs: vec![spec(LEN), Spec { dtype: DType::I32, len: LEN }],
-            outputs: vec![Output { spec: spec(LEN), donor: None }],
+            outputs: vec![ProgramOutput { spec: spec(LEN), donor: None }],
             buffers: vec![buffer(Place::Input(0), LEN), index, buffer(Place::Output(0), LEN)],
             steps: vec![step("gather", tape, 2, LEN)],
             sites: vec![Site { op: "gather".to_string(), location: None, size: LEN }],
@@ -174,7 +174,7 @@ fn additions(count: u32) -> Arc<Program> {
     tape.extend((0..count).map(|n| instr(Code::Binary(Binary::Add, Reg(n), Reg(0)), DType::F32)));
     Arc::new(Program {
         inputs: vec![spec(LEN)],
-        outputs: vec![Output { spec: spec(LEN), donor: None }],
+        outputs: vec![ProgramOutput { spec: spec(LEN), donor: None }],
         buffers: vec![buffer(Place::Input(0), LEN), buffer(Place::Output(0), LEN)],
         steps: vec![step("additions", tape, 1, LEN)],
         ..Program::default()

@@ -3,7 +3,7 @@
 mod device;
 
 use device::{floats, open, read, turn};
-use farad_gpu::{Device, Error, MemoryRange, Options, adapters};
+use farad_gpu::{Error, GpuDevice, MemoryRange, Options, adapters};
 
 #[test]
 fn adapters_are_ordered_and_described() {
@@ -26,7 +26,7 @@ fn adapters_are_ordered_and_described() {
 #[test]
 fn an_adapter_that_is_not_there_is_an_error() {
     let count = adapters().len();
-    let error = Device::open(count + 3, Options::default()).unwrap_err();
+    let error = GpuDevice::open(count + 3, Options::default()).unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with(&format!("open: no such adapter: index {0} (index {0} vs {count}", count + 3)),
@@ -144,7 +144,7 @@ fn memory_returns_to_the_pool_and_zeroed_memory_is_zero() {
 fn the_pool_gives_memory_up_when_it_holds_too_much() {
     let _turn = turn();
     // 4 KiB to 128 MiB: more than the 256 MiB that may wait.
-    let device = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
+    let device = GpuDevice::open(0, Options { noop: true, ..Options::default() }).unwrap();
     let sizes: Vec<usize> = (12..28).map(|power| 1 << power).chain([100 << 20, 120 << 20]).collect();
     let memories: Vec<_> = sizes.iter().map(|&bytes| device.allocate(bytes).unwrap()).collect();
     drop(memories);

@@ -5,7 +5,7 @@ mod kernels;
 
 use device::{floats, open, read, turn};
 use farad_gpu::dispatch::Capabilities;
-use farad_gpu::{AdapterFeatures, Device, Options};
+use farad_gpu::{AdapterFeatures, GpuDevice, Options};
 use farad_runtime::profile::Phase;
 use kernels::{LEN, affine, bits, counter, expect_affine, ramp};
 
@@ -25,7 +25,7 @@ fn core_devices_have_default_limits_and_run_the_same() {
     assert_eq!(device.pass_nanoseconds().unwrap(), []);
 }
 
-fn profile(device: &Device) {
+fn profile(device: &GpuDevice) {
     let executable = affine(device);
     let (x, y) = (floats(device, &ramp()), device.allocate(4 * LEN).unwrap());
     let run = || executable.run(&[(&x, 0)], &bits(&[1.0, 0.0]), &[&y]).unwrap();

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use device::{floats, open, read, to_floats, turn};
-use farad_compile::program::{BufferId, Output, Place, Program};
+use farad_compile::program::{BufferId, Place, Program, ProgramOutput};
 use farad_gpu::dispatch::Word;
-use farad_gpu::{Counters, Device, Error, Executable, LaunchStage, Memory, MemoryRange, Options};
+use farad_gpu::{Error, GpuCounters, GpuDevice, GpuExecutable, LaunchStage, Memory, MemoryRange, Options};
 use kernels::{
     LEN, SCALE, affine, binding, bits, buffer, counter, expect_affine, fixed, ramp, routine, scale, spec,
 };
@@ -30,7 +30,7 @@ fn a_replay_creates_nothing_and_submits_once() {
     let after = device.counters();
     assert_eq!(after.submissions - before.submissions, 1);
     assert_eq!(after.dispatches - before.dispatches, 2);
-    let created = |c: &Counters| (c.pipelines, c.bind_groups, c.allocations, c.uploads, c.reads);
+    let created = |c: &GpuCounters| (c.pipelines, c.bind_groups, c.allocations, c.uploads, c.reads);
     assert_eq!(created(&after), created(&before));
     assert_eq!(after.pipelines, 1, "equal text is one pipeline");
     // New numbers cost one upload.
@@ -126,8 +126,8 @@ fn loops_walk_slots_and_swap_carries() {
         let program = Program {
             inputs: vec![spec(TRIPS * LEN)],
             outputs: vec![
-                Output { spec: spec(TRIPS * LEN), donor: None },
-                Output { spec: spec(LEN), donor: None },
+                ProgramOutput { spec: spec(TRIPS * LEN), donor: None },
+                ProgramOutput { spec: spec(LEN), donor: None },
             ],
             blocks: vec![4 * LEN, 4 * LEN],
             buffers: vec![
@@ -151,7 +151,7 @@ fn loops_walk_slots_and_swap_carries() {
             LaunchStage::Loop { trips: TRIPS, reverse, slots, swaps, body },
             LaunchStage::Once(vec![scale(3, 4, fixed(1.0), fixed(0.0))]),
         ];
-        let executable = Executable::from_dispatches(&device, Arc::new(program), stages).unwrap();
+        let executable = GpuExecutable::from_dispatches(&device, Arc::new(program), stages).unwrap();
         assert_eq!(executable.dispatches(), 2 + 2 * TRIPS + 1);
         let sequence: Vec<f32> = (0..TRIPS * LEN).map(|i| i as f32).collect();
         let x = floats(&device, &sequence);
@@ -240,7 +240,7 @@ fn the_host_stays_few_submissions_ahead_while_it_uploads_every_step() {
 }
 
 /// Gives the device a few milliseconds of copies to do.
-fn occupy(device: &Device) {
+fn occupy(device: &GpuDevice) {
     const BYTES: usize = 32 << 20;
     let (from, to) = (device.allocate(BYTES).unwrap(), device.allocate(BYTES).unwrap());
     device.copy((&from, 0), (&to, 0), BYTES).unwrap();
@@ -248,7 +248,7 @@ fn occupy(device: &Device) {
 
 #[test]
 fn noop_devices_count_without_computing() {
-    let device = Device::open(0, Options { noop: true, ..Options::default() }).unwrap();
+    let device = GpuDevice::open(0, Options { noop: true, ..Options::default() }).unwrap();
     let executable = affine(&device);
     let (x, y) = (floats(&device, &ramp()), device.allocate(4 * LEN).unwrap());
     for _ in 0..5 {
@@ -282,13 +282,13 @@ fn a_process_may_end_while_work_is_in_flight() {
     if std::env::var_os(LEAVES).is_some() {
         let program = Program {
             inputs: vec![spec(LEN)],
-            outputs: vec![Output { spec: spec(LEN), donor: Some(0) }],
+            outputs: vec![ProgramOutput { spec: spec(LEN), donor: Some(0) }],
             buffers: vec![buffer(Place::Input(0), LEN)],
             ..Program::default()
         };
         let step = routine("long", LONG, vec![binding(0, true)], vec![Word::Fixed(LEN as u32)]);
         let executable =
-            Executable::from_dispatches(&device, Arc::new(program), vec![LaunchStage::Once(vec![step])])
+            GpuExecutable::from_dispatches(&device, Arc::new(program), vec![LaunchStage::Once(vec![step])])
                 .unwrap();
         let x = floats(&device, &ramp());
         (0..3).for_each(|_| executable.run(&[(&x, 0)], &[], &[&x]).unwrap());

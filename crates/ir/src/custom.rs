@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::error::OpError;
-use crate::identity::Identity;
+use crate::identity::OpIdentity;
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -80,7 +80,7 @@ pub struct CustomLimits {
 ///
 /// Its type and all its fields are its identity: two ops that are equal in these are the same computation, and replay
 /// the same program. So the type derives `Hash`. A field that is a float is an [`Exact`](crate::Exact).
-pub trait CustomOp: Identity + Debug + Send + Sync {
+pub trait CustomOp: OpIdentity + Debug + Send + Sync {
     /// The name in errors, plans and profiles.
     fn name(&self) -> &str;
 

@@ -7,12 +7,12 @@ use std::any::TypeId;
 use std::hash::{Hash, Hasher};
 
 /// What decides whether two things are the same: type and fields. Everything that is `Hash` has it.
-pub trait Identity {
+pub trait OpIdentity {
     /// Puts type and fields into a hash.
     fn identify(&self, state: &mut dyn Hasher);
 }
 
-impl<T: Hash + 'static> Identity for T {
+impl<T: Hash + 'static> OpIdentity for T {
     fn identify(&self, mut state: &mut dyn Hasher) {
         TypeId::of::<T>().hash(&mut state);
         self.hash(&mut state);

@@ -15,7 +15,7 @@ use crate::ops::movement::slice::Span;
 use crate::ops::movement::{expand, flip, pad, permute, reshape, slice};
 use crate::ops::reduce::Reduce;
 use crate::ops::unary::Unary;
-use crate::ops::{Kind, pack, select, source};
+use crate::ops::{TensorType, pack, select, source};
 use crate::scan::Scan;
 use crate::shape::Shape;
 
@@ -132,7 +132,7 @@ impl Op {
     }
 
     /// The output's shape and dtype, or why there is none.
-    pub fn infer(&self, operands: &[Kind]) -> Result<Kind, OpError> {
+    pub fn infer(&self, operands: &[TensorType]) -> Result<TensorType, OpError> {
         let (shape, dtype) = infer(self, operands)?;
         match shape.count() {
             Some(_) => Ok((shape, dtype)),
@@ -159,7 +159,7 @@ fn arity(op: &Op) -> usize {
 }
 
 /// Looks up the shape rule; the rules themselves stand with their ops.
-fn infer(op: &Op, operands: &[Kind]) -> Result<Kind, OpError> {
+fn infer(op: &Op, operands: &[TensorType]) -> Result<TensorType, OpError> {
     let least = arity(op);
     if operands.len() < least {
         return Err(OpError::Arity { op: "op", got: operands.len(), least });

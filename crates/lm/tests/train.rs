@@ -13,10 +13,10 @@ use farad::optim::Clip;
 use farad::optim::schedule::Schedule;
 use farad::prelude::*;
 use farad::run::{Run, Stop};
-use farad::train::settings::Settings as _;
+use farad::train::settings::SettingsTable as _;
 use farad::train::{LoopSettings, Prepared as _, Progress, Training, Watcher};
 use farad_lm::data::{TokenFile, Tokens, Windows};
-use farad_lm::train::{KIND, LanguageSetup, Score, Settings, TokenParts, Tokenized, Trainer};
+use farad_lm::train::{KIND, LanguageSetup, LmSettings, TextScore, TokenParts, Tokenized, Trainer};
 use farad_lm::{ModelOptions, Transformer};
 
 /// A folder with a text, removed at the end.
@@ -35,14 +35,22 @@ impl Folder {
         Folder(path)
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> LmSettings {
         let model =
             ModelOptions { layers: 2, heads: 2, width: 16, context: 8, vocabulary: 0, ..Default::default() };
         let data = self.0.join("text.txt").display().to_string();
-        Settings { data, model, batch: 4, updates: 100, learning_rate: 1e-2, warm_up: 10, ..Settings::new() }
+        LmSettings {
+            data,
+            model,
+            batch: 4,
+            updates: 100,
+            learning_rate: 1e-2,
+            warm_up: 10,
+            ..LmSettings::new()
+        }
     }
 
-    fn run(&self, name: &str, settings: &mut Settings) -> Run {
+    fn run(&self, name: &str, settings: &mut LmSettings) -> Run {
         let tokenized = Tokenized::new(settings).expect("sound");
         let run = Run::create(self.0.join(name), KIND, settings.table()).expect("new");
         tokenized.write(&run).expect("writes");
@@ -86,7 +94,7 @@ fn accumulated_batches_are_as_one_large_batch() {
     let _turn = turn();
     let folder = Folder::new("accumulated");
     let device = Device::cpu_with(Default::default());
-    let mut settings = Settings { accumulate: 3, ..folder.settings() };
+    let mut settings = LmSettings { accumulate: 3, ..folder.settings() };
     let run = folder.run("run", &mut settings);
     let parts = TokenParts::open(&run, &device).expect("made");
     let mut trainer = Trainer::new(&settings, &parts, &device).expect("sound");
@@ -126,8 +134,8 @@ fn a_score_is_the_mean_over_every_token() {
         let model = Transformer::new(&options).expect("sound").to_device(&device);
         let numbers: Vec<u32> = (0..24).map(|n| (n * n + 3 * n) % 11).collect();
         let tokens = Tokens::new(TokenFile::in_memory(&numbers, 11), &device).expect("fits");
-        let score =
-            Score::of(&model, Precision::Single, (&tokens, "text"), usize::MAX, |_, _| {}).expect("a score");
+        let score = TextScore::of(&model, Precision::Single, (&tokens, "text"), usize::MAX, |_, _| {})
+            .expect("a score");
         let mut total = 0.0;
         model.eval();
         for start in (0..23).step_by(5) {
@@ -162,7 +170,7 @@ fn a_text_is_learned_on_every_device_in_both_precisions() {
     for (n, device) in devices().into_iter().enumerate() {
         // A software GPU takes its time, and single precision is what the other tests use.
         for mixed in if device.is_gpu() { vec![true] } else { vec![false, true] } {
-            let mut settings = Settings { mixed, ..folder.settings() };
+            let mut settings = LmSettings { mixed, ..folder.settings() };
             settings.course = LoopSettings { log_every: 10, evaluate_every: 50, ..settings.course };
             settings.model.layers = 1;
             let setup = LanguageSetup::new(settings, || Ok(device.clone())).expect("sound");
@@ -191,7 +199,7 @@ fn training_takes_at_least_what_is_reckoned() {
     for (layers, width, batch, mixed) in
         [(2, 16, 4, false), (3, 64, 8, false), (1, 128, 2, false), (2, 64, 16, true)]
     {
-        let mut settings = Settings { batch, mixed, ..folder.settings() };
+        let mut settings = LmSettings { batch, mixed, ..folder.settings() };
         (settings.model.layers, settings.model.width) = (layers, width);
         let run = folder.run(&format!("run-{layers}-{width}-{mixed}"), &mut settings);
         let device = Device::cpu_with(Default::default());

@@ -4,7 +4,7 @@
 
 use farad::prelude::*;
 use farad_circuit::Simulator;
-use farad_circuit::simplify::{Options, simplify};
+use farad_circuit::simplify::{SimplifyOptions, simplify};
 use farad_logic::GateNetwork;
 
 /// Values between layers: four bits in, three out.
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let learned = network.to_netlist("adder")?;
-    let simplified = simplify(&learned, &Options::default())?;
+    let simplified = simplify(&learned, &SimplifyOptions::default())?;
     let (gates, proved) = (simplified.netlist.gates.len(), simplified.report.equivalence.is_proved());
     println!("{} gates learned, {gates} left, proved equal: {proved}", learned.gates.len());
     let table = Simulator::new(&simplified.netlist)?.truth_table();

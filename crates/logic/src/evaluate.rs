@@ -7,7 +7,7 @@ use farad_circuit::{Automaton, Grid, Simulator};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::recipe::{Damage, Recipe, Rule, Start, Target, Trial};
+use crate::recipe::{Damage, Recipe, RecipeTarget, RolloutStart, Rule, Trial};
 
 /// Fresh starts on which a circuit must be right to be called exact.
 pub const STARTS: u64 = 1024;
@@ -75,15 +75,15 @@ impl Examination<'_> {
     /// Examines everything that the recipe asks for.
     pub fn evaluate(&self) -> Result<Evaluation> {
         match &self.recipe.target {
-            Target::Rule(rule) => self.evaluate_rule(rule),
-            Target::Picture(_) => self.evaluate_picture(),
+            RecipeTarget::Rule(rule) => self.evaluate_rule(rule),
+            RecipeTarget::Picture(_) => self.evaluate_picture(),
         }
     }
 
     /// Wrong visible bits at the last step on all fresh starts, and bits looked at; life: wrong neighborhoods.
     /// What is exact has none wrong.
     pub fn count_wrong(&self) -> Result<(usize, usize)> {
-        if let Target::Rule(rule) = &self.recipe.target {
+        if let RecipeTarget::Rule(rule) = &self.recipe.target {
             return Ok((self.wrong_neighborhoods(rule)?, 512));
         }
         let picture = self.picture(self.trained);
@@ -252,7 +252,7 @@ impl Examination<'_> {
 
     /// Starts that differ, at most [`STARTS`].
     fn starts(&self) -> u64 {
-        let random = self.recipe.start == Start::RandomBits || self.automaton.fire_rate < 1.0;
+        let random = self.recipe.start == RolloutStart::RandomBits || self.automaton.fire_rate < 1.0;
         if random { STARTS } else { 1 }
     }
 
@@ -263,9 +263,9 @@ impl Examination<'_> {
         let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1);
         grid.set_seed(seed);
         match self.recipe.start {
-            Start::RandomBits | Start::Boards => grid.randomize(seed),
-            Start::Zeros => {}
-            Start::CenterOnes => {
+            RolloutStart::RandomBits | RolloutStart::Boards => grid.randomize(seed),
+            RolloutStart::Zeros => {}
+            RolloutStart::CenterOnes => {
                 for channel in 0..self.automaton.channels {
                     grid.set(channel, trial.width / 2, trial.height / 2, true);
                 }

@@ -69,6 +69,6 @@ pub use harden::harden;
 pub use layer::{GateLayer, GateNetwork, LayerWiring, Pass, gates};
 pub use network::{GroupSum, LogicLayer, LogicNetwork, Thermometer};
 pub use recipe::Recipe;
-pub use settings::{Forward, FreezeOrder, Keep, Loss, Settings, States};
+pub use settings::{AutomatonSettings, Forward, FreezeOrder, Keep, Loss, States};
 pub use soft_gates::{GateKind, Rounding, SoftGates, straight_through};
 pub use wires::{Consumers, Wires};

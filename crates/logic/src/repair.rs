@@ -22,7 +22,9 @@ use farad::Device;
 use farad::devices::AdapterKind;
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
-use farad_circuit::repair::{self as search, Circuits, Options, Origin, Proposal, Repaired, Task};
+use farad_circuit::repair::{
+    self as search, Circuits, Proposal, RepairTask, Repaired, SearchOptions, StartingGrid,
+};
 use farad_circuit::{Automaton, Circuit};
 use serde::{Deserialize, Serialize};
 
@@ -32,10 +34,10 @@ pub(crate) use proposals::second_best;
 
 use crate::error::Result;
 use crate::evaluate::Examination;
-use crate::recipe::{Recipe, Start, Target};
+use crate::recipe::{Recipe, RecipeTarget, RolloutStart};
 use crate::report;
-use crate::settings::Settings;
-use crate::train::{Learned, LearnedCircuit};
+use crate::settings::AutomatonSettings;
+use crate::train::{LearnedAutomata, LearnedCircuit};
 use again::{Found, School};
 
 /// The most candidates of a search, by default.
@@ -81,7 +83,7 @@ impl Default for Effort {
 
 /// Which circuits are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum AutomatonSelection {
     /// Those that are not exact.
     Inexact,
     /// All: those that are exact may become smaller.
@@ -90,7 +92,7 @@ pub enum Which {
 
 /// What repair did to a circuit: `seed-N.repair.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Note {
+pub struct RepairNote {
     /// A hash of the files of the learned and the repaired circuit.
     #[serde(default)]
     circuits: u64,
@@ -113,10 +115,10 @@ pub struct Note {
     pub again: Option<Again>,
 }
 
-impl Note {
+impl RepairNote {
     /// The same in a sentence.
     pub fn words(&self, seed: u64) -> String {
-        let Note { wrong_before, wrong, of, candidates, .. } = self;
+        let RepairNote { wrong_before, wrong, of, candidates, .. } = self;
         let before = match wrong_before {
             0 => "exact after training".into(),
             wrong => format!("not exact after training, {} of {} wrong", count(*wrong), counted(*of, "bit")),
@@ -133,10 +135,10 @@ impl Note {
 }
 
 /// The repaired circuit of a seed from the run's folder; none if there is none, or it is of another circuit.
-pub(crate) fn stored(run: &Run, seed: u64, learned: &Automaton) -> Option<(Automaton, Note)> {
+pub(crate) fn stored(run: &Run, seed: u64, learned: &Automaton) -> Option<(Automaton, RepairNote)> {
     let [circuit, note] = names(seed);
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
-    let note: Note = serde_json::from_str(&read(&note)?).ok()?;
+    let note: RepairNote = serde_json::from_str(&read(&note)?).ok()?;
     let texts = [report::text(learned), read(&circuit)?];
     match (note.circuits == report::hash(&texts), Circuit::from_json(&texts[1]).ok()?) {
         (true, Circuit::Automaton(automaton)) => Some((automaton, note)),
@@ -161,13 +163,13 @@ pub fn device_after(trained: &Device) -> Device {
 
 /// Searches on a device, if it is a GPU and the grid fits a workgroup of it, else on the CPU.
 struct Searcher<'a> {
-    task: Task,
+    task: RepairTask,
     device: &'a Device,
     tallies: Vec<CandidateTally>,
 }
 
 impl Searcher<'_> {
-    fn search(&mut self, circuits: &Circuits, options: &Options) -> Result<Repaired> {
+    fn search(&mut self, circuits: &Circuits, options: &SearchOptions) -> Result<Repaired> {
         let device = Some(self.device).filter(|device| device.is_gpu());
         match device.and_then(|device| DeviceEvaluator::new(&self.task, device)) {
             None => Ok(search::repair(circuits, &self.task, options)?),
@@ -196,14 +198,14 @@ impl Searcher<'_> {
 pub fn repair(
     run: &Run,
     effort: &Effort,
-    which: Which,
+    which: AutomatonSelection,
     device: &Device,
     watcher: &dyn Watcher,
 ) -> Result<()> {
     if effort.candidates == 0 {
         return Ok(());
     }
-    let learned = Learned::of(run)?;
+    let learned = LearnedAutomata::of(run)?;
     let configuration = &learned.configuration;
     let task = task(&configuration.recipe, &configuration.settings);
     let mut searcher = Searcher { task, device, tallies: vec![] };
@@ -215,7 +217,7 @@ pub fn repair(
         let wrong = |automaton: &Automaton| examination(&learned, circuit, automaton).count_wrong();
         let (before, of) = wrong(&circuit.learned)?;
         let (now, _) = wrong(&circuit.automaton)?;
-        if which == Which::Inexact && now == 0 {
+        if which == AutomatonSelection::Inexact && now == 0 {
             continue;
         }
         let found = find(run, circuit, &proposals[n], effort, &mut searcher, &school)?;
@@ -248,7 +250,7 @@ fn find(
         None => (proposals, report::stored(run, circuit)),
     };
     let circuits = Circuits { learned: &circuit.learned, proposals, simplified: simplified.as_ref() };
-    let options = Options {
+    let options = SearchOptions {
         candidates: effort.candidates,
         time: effort.time,
         seed: circuit.seed.wrapping_add(effort.seed),
@@ -260,7 +262,7 @@ fn find(
 }
 
 fn examination<'a>(
-    learned: &'a Learned,
+    learned: &'a LearnedAutomata,
     circuit: &LearnedCircuit,
     automaton: &'a Automaton,
 ) -> Examination<'a> {
@@ -277,7 +279,7 @@ fn write(
 ) -> Result<()> {
     let Found { repaired, from, again } = found;
     let texts = [report::text(&circuit.learned), report::text(&repaired.automaton)];
-    let note = Note {
+    let note = RepairNote {
         circuits: report::hash(&texts),
         wrong_before,
         wrong,
@@ -296,16 +298,16 @@ fn write(
 }
 
 /// What the circuits of a recipe should do.
-fn task(recipe: &Recipe, settings: &Settings) -> Task {
-    let Settings { width, height, steps, fire_rate, .. } = *settings;
+fn task(recipe: &Recipe, settings: &AutomatonSettings) -> RepairTask {
+    let AutomatonSettings { width, height, steps, fire_rate, .. } = *settings;
     let edge = recipe.topology.edge;
     let origin = match recipe.start {
-        Start::RandomBits => Origin::Random,
-        Start::CenterOnes => Origin::Center,
-        Start::Zeros => Origin::Zeros,
-        Start::Boards => Origin::Neighborhoods,
+        RolloutStart::RandomBits => StartingGrid::Random,
+        RolloutStart::CenterOnes => StartingGrid::Center,
+        RolloutStart::Zeros => StartingGrid::Zeros,
+        RolloutStart::Boards => StartingGrid::Neighborhoods,
     };
-    let task = |height: usize, width: usize| Task {
+    let task = |height: usize, width: usize| RepairTask {
         width,
         height,
         steps,
@@ -317,14 +319,15 @@ fn task(recipe: &Recipe, settings: &Settings) -> Task {
     };
     // What grows from one cell may not reach around this grid: it is the same on all that are larger.
     let alone = 2 * steps + 2;
-    let grows = recipe.start == Start::CenterOnes && !recipe.trials.is_empty() && alone > height.max(width);
+    let grows =
+        recipe.start == RolloutStart::CenterOnes && !recipe.trials.is_empty() && alone > height.max(width);
     let others = if grows { vec![task(alone, alone)] } else { vec![] };
-    Task { others, ..task(height, width) }
+    RepairTask { others, ..task(height, width) }
 }
 
 /// What is to be seen, `[visible, height, width]`; of rules, the next bit of every neighborhood.
 fn wanted(recipe: &Recipe, height: usize, width: usize) -> Vec<bool> {
-    if let Target::Rule(rule) = &recipe.target {
+    if let RecipeTarget::Rule(rule) = &recipe.target {
         return (0..512).map(|number| rule.next(number)).collect();
     }
     let cells = recipe.picture(height, width).unwrap_or_default();

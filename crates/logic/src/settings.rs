@@ -2,7 +2,7 @@
 //! `config.toml` has these keys in its table `settings`.
 
 use farad::train::LoopSettings;
-use farad::train::settings::{Range, SettingValue, Settings as _, Takes, TomlValue};
+use farad::train::settings::{NumberRange, SettingValue, SettingsTable as _, Takes, TomlValue};
 
 use crate::automaton::Policy;
 use crate::error::{Error, Result};
@@ -117,16 +117,16 @@ fn one_of(names: &[&'static str]) -> Takes {
 }
 
 const FROM_ONE: Takes = Takes::from(1);
-const FROM_ZERO: Takes = Takes::Number(Range::from(0.0));
-const POSITIVE: Takes = Takes::Number(Range::above(0.0));
-const TO_ONE: Takes = Takes::Number(Range::from(0.0).to(1.0));
-const BELOW_ONE: Takes = Takes::Number(Range::from(0.0).below(1.0));
-const ABOVE_ZERO: Takes = Takes::Number(Range::above(0.0).to(1.0));
-const ABOVE_MINUS_ONE: Takes = Takes::Number(Range::above(-1.0));
+const FROM_ZERO: Takes = Takes::Number(NumberRange::from(0.0));
+const POSITIVE: Takes = Takes::Number(NumberRange::above(0.0));
+const TO_ONE: Takes = Takes::Number(NumberRange::from(0.0).to(1.0));
+const BELOW_ONE: Takes = Takes::Number(NumberRange::from(0.0).below(1.0));
+const ABOVE_ZERO: Takes = Takes::Number(NumberRange::above(0.0).to(1.0));
+const ABOVE_MINUS_ONE: Takes = Takes::Number(NumberRange::above(-1.0));
 
 farad::train::settings! {
     /// What automata are trained with. Defaults are what all published recipes share.
-    pub struct Settings {
+    pub struct AutomatonSettings {
         updates: u64 = 500, Takes::from(0), "Updates of the parameters.";
         batch: usize = 1, FROM_ONE, "Grids per update.";
         steps: usize = 1, FROM_ONE, "Steps of the automaton.";
@@ -134,7 +134,7 @@ farad::train::settings! {
         width: usize = 16, FROM_ONE, "Cells from left to right.";
         fire_rate: f32 = 1.0, ABOVE_ZERO, "The probability that a cell fires; 1 is the synchronous automaton.";
         learning_rate: f32 = 0.05, FROM_ZERO, "The largest learning rate.";
-        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "The optimizer of the logits.";
+        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::OptimizerRow::names()), "The optimizer of the logits.";
         warm_up: u64 = 0, Takes::from(0), "Updates over which the rate grows from zero.";
         beta1: f32 = 0.9, BELOW_ONE, "The optimizer's decay of the first moment, for adamw, adam and lion.";
         beta2: f32 = 0.99, BELOW_ONE, "The optimizer's decay of the second moment, for adamw, adam and lion.";
@@ -176,9 +176,9 @@ farad::train::settings! {
 /// Cells of a batch of grids that are trained on at most.
 const MOST_CELLS: usize = 1 << 22;
 
-impl Settings {
+impl AutomatonSettings {
     /// From the table of a run. Keys that came later may be missing, and are as in the published recipes then.
-    pub fn from_table(table: &toml::Table) -> Result<Settings> {
+    pub fn from_table(table: &toml::Table) -> Result<AutomatonSettings> {
         let mut settings = crate::recipe::published();
         settings.take_config(table)?;
         settings.check()?;
@@ -197,13 +197,13 @@ impl Settings {
     /// Whether everything makes sense together.
     pub fn check(&self) -> Result<()> {
         // A number may leave its bounds when it becomes one of single precision.
-        Settings::default().take(&self.table())?;
+        AutomatonSettings::default().take(&self.table())?;
         if self.course.evaluate_every == 0 {
             let (wanted, found) = ("a whole number from 1 on".into(), "0".into());
             let key = "evaluate_every".into();
             return Err(farad::TrainError::Setting { key, wanted, found }.into());
         }
-        let Settings { height, width, batch, .. } = *self;
+        let AutomatonSettings { height, width, batch, .. } = *self;
         let cells = height.saturating_mul(width).saturating_mul(batch);
         match cells > MOST_CELLS {
             true => Err(Error::TooLarge { height, width, batch, cells, most: MOST_CELLS }),
@@ -243,7 +243,7 @@ mod tests {
         let without = |key: &str| {
             let mut table = whole.clone();
             assert!(table.remove(key).is_some(), "{key}");
-            Settings::from_table(&table)
+            AutomatonSettings::from_table(&table)
         };
         let cut = without("curriculum").unwrap_err().to_string();
         assert!(cut.contains("config.toml") && cut.contains("it has no `curriculum`"), "{cut}");
@@ -253,11 +253,11 @@ mod tests {
         let value = old.remove("lab.sharpness").unwrap();
         assert_eq!(value.as_float(), Some(1.0));
         old.insert("sharpness".into(), 4.0.into());
-        assert_eq!(Settings::from_table(&old).unwrap().sharpness, 4.0);
-        let told = Settings::default().set("sharpness=4").unwrap_err().to_string();
+        assert_eq!(AutomatonSettings::from_table(&old).unwrap().sharpness, 4.0);
+        let told = AutomatonSettings::default().set("sharpness=4").unwrap_err().to_string();
         assert!(told.contains("no key `sharpness`; did you mean `lab.sharpness`?"), "{told}");
         let file: toml::Table = "[lab]\nsharpness = 3.0".parse().unwrap();
-        let mut settings = Settings::default();
+        let mut settings = AutomatonSettings::default();
         settings.take(&file).unwrap();
         assert_eq!(settings.sharpness, 3.0);
     }

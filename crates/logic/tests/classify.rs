@@ -6,10 +6,11 @@ mod devices;
 use std::sync::{Mutex, MutexGuard};
 
 use farad::run::Checkpoint;
-use farad::train::settings::Settings as _;
+use farad::train::settings::SettingsTable as _;
 use farad::{DType, Device, Tensor};
 use farad_logic::classify::{
-    Augment, Data, Levels, Margin, PRESETS, Part, Samples, Settings, TaskKind, Trainer,
+    Augment, ClassifierData, ClassifierSettings, ClassifierTrainer, DeviceSamples, HostSamples, Levels,
+    Margin, PRESETS, TaskKind,
 };
 use farad_logic::network::NetworkBlock;
 
@@ -20,7 +21,7 @@ fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// Two classes of small pictures: bright above or bright below.
-fn pictures(count: usize) -> Part {
+fn pictures(count: usize) -> HostSamples {
     let mut random = farad::data::Random::at(5, 1, count as u64);
     let mut bytes = vec![];
     let labels: Vec<i32> = (0..count).map(|n| (n % 2) as i32).collect();
@@ -32,20 +33,20 @@ fn pictures(count: usize) -> Part {
             bytes.extend((0..5).map(|_| level(&mut random)));
         }
     }
-    Part { levels: Levels::Bytes(bytes), labels, shape: [1, 6, 5] }
+    HostSamples { levels: Levels::Bytes(bytes), labels, shape: [1, 6, 5] }
 }
 
-fn settings(keys: &[&str]) -> Settings {
-    let mut settings = Settings::new(TaskKind::Mnist, "small").unwrap();
+fn settings(keys: &[&str]) -> ClassifierSettings {
+    let mut settings = ClassifierSettings::new(TaskKind::Mnist, "small").unwrap();
     let small =
         ["layers=60,40", "candidates=4", "batch=32", "updates=40", "shift=1", "mirror=true", "seed=3"];
     small.iter().chain(keys).for_each(|key| settings.set(key).unwrap());
     settings
 }
 
-fn trainer(keys: &[&str], device: &Device) -> Trainer {
+fn trainer(keys: &[&str], device: &Device) -> ClassifierTrainer {
     let (train, validation, test) = (pictures(200), pictures(70), pictures(10));
-    let data = Data {
+    let data = ClassifierData {
         train,
         validation,
         test,
@@ -53,7 +54,7 @@ fn trainer(keys: &[&str], device: &Device) -> Trainer {
         columns: vec![],
         target: String::new(),
     };
-    Trainer::new(&settings(keys), &data, device).unwrap()
+    ClassifierTrainer::new(&settings(keys), &data, device).unwrap()
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn batches_are_what_the_set_holds() {
     let part = pictures(9);
     let Levels::Bytes(bytes) = &part.levels else { panic!("pictures are bytes") };
     for device in devices::all() {
-        let samples = Samples::new(&part, 2, &device).unwrap();
+        let samples = DeviceSamples::new(&part, 2, &device).unwrap();
         let rows = Tensor::from_vec(vec![7u32, 0, 7], [3], &device);
         let (x, labels) = samples.batch(&rows, Augment::default());
         assert_eq!(labels.to_vec::<i32>().unwrap(), [1, 0, 1]);
@@ -117,7 +118,7 @@ fn batches_are_what_the_set_holds() {
         assert!(different.iter().flatten().all(|level| *level == 0 || own.contains(level)));
         // With edges that go on, no pixel is dark that was not.
         let margin = Margin { pixels: 2, edge: true };
-        let edged = Samples::new(&part, margin, &device).unwrap();
+        let edged = DeviceSamples::new(&part, margin, &device).unwrap();
         let levels = edged.batch(&many, augment).0.to_vec::<f32>().unwrap();
         assert!(levels.iter().all(|&level| own.contains(&(level as u32))), "on {device}");
         assert_eq!(samples.count(), 9);
@@ -179,7 +180,7 @@ fn the_last_layer_learns_to_the_end() {
 #[test]
 fn presets_are_the_published_networks() {
     let sizes = |model: &str, task: TaskKind| {
-        let settings = Settings::new(task, model).unwrap();
+        let settings = ClassifierSettings::new(task, model).unwrap();
         (settings.kernels.clone(), settings.layers.clone(), settings.tau, settings.batch)
     };
     let (mnist, cifar) = (TaskKind::Mnist, TaskKind::Cifar10);
@@ -188,13 +189,13 @@ fn presets_are_the_published_networks() {
     assert_eq!(sizes("tree-s", cifar), (vec![32, 128, 512, 1024], vec![40960, 20480, 10240], 20.0, 128));
     assert_eq!(sizes("compact-s", cifar), (vec![128, 128, 512, 512], vec![80000, 80000], 40.0, 128));
     for (preset, task) in PRESETS.iter().flat_map(|preset| TaskKind::ALL.map(|task| (preset, task))) {
-        let settings = Settings::new(task, preset.name).unwrap();
+        let settings = ClassifierSettings::new(task, preset.name).unwrap();
         assert_eq!((settings.model.as_str(), settings.task_kind()), (preset.name, task));
         assert!(!preset.about.is_empty());
     }
     // The published sizes of what dense layers read: 81 k and 128 k bits.
     for (task, shape, k, bits) in [(mnist, [1, 28, 28], 16, 81), (cifar, [3, 32, 32], 32, 128)] {
-        let mut settings = Settings::new(task, "tree-s").unwrap();
+        let mut settings = ClassifierSettings::new(task, "tree-s").unwrap();
         settings.set("layers=100").unwrap();
         let network = farad_logic::classify::build(&settings, shape, 10, None, &Device::cpu()).unwrap();
         assert_eq!(network.layers().last().unwrap().inputs(), bits * k);
@@ -204,15 +205,16 @@ fn presets_are_the_published_networks() {
 #[test]
 fn settings_of_earlier_versions_mean_what_they_meant() {
     // What such a run's `config.toml` has: all keys but those that came later.
-    let mut old = Settings::new(TaskKind::Mnist, "wired").unwrap();
+    let mut old = ClassifierSettings::new(TaskKind::Mnist, "wired").unwrap();
     (old.thresholds, old.candidates) = (3, 16);
-    let later: Vec<&str> = Settings::rows().iter().filter(|row| row.later).map(|row| row.key).collect();
+    let later: Vec<&str> =
+        ClassifierSettings::rows().iter().filter(|row| row.later).map(|row| row.key).collect();
     assert!(
         ["levels", "copies", "tree_padding", "edge", "clip", "strides"].iter().all(|key| later.contains(key))
     );
     let mut config = old.table();
     config.retain(|key, _| !later.contains(&key));
-    let mut read = Settings::default();
+    let mut read = ClassifierSettings::default();
     read.take_config(&config).unwrap();
     assert_eq!((read.bits(), read.copies, read.tree_padding.as_slice()), (3, 0, &[1][..]));
 }

@@ -10,9 +10,9 @@ use automata::small_checkerboard;
 use devices::turn;
 use farad::optim::{Clip, Optimizer};
 use farad::prelude::*;
-use farad::train::settings::Settings as _;
-use farad_logic::train::Trainer;
-use farad_logic::{GateTable, Recipe, RollOut, Settings, Wiring, initial_logits};
+use farad::train::settings::SettingsTable as _;
+use farad_logic::train::AutomatonTrainer;
+use farad_logic::{AutomatonSettings, GateTable, Recipe, RollOut, Wiring, initial_logits};
 use numbers::distance;
 
 /// The keys of each method, and the launches of an update at most.
@@ -34,15 +34,15 @@ const METHODS: [(&str, usize); 15] = [
     ("lab.states=sampled lab.round_every=2 lab.final_rate=0.1 lab.sharpness=2", 300),
 ];
 
-fn trainer(keys: &str, seeds: &[u64], device: &Device) -> Trainer {
-    let mut settings: Settings = small_checkerboard().reference.clone();
+fn trainer(keys: &str, seeds: &[u64], device: &Device) -> AutomatonTrainer {
+    let mut settings: AutomatonSettings = small_checkerboard().reference.clone();
     (settings.height, settings.width, settings.steps, settings.updates) = (4, 5, 9, 10);
     settings.initial_logit = 4.0;
     keys.split_whitespace().for_each(|assignment| settings.set(assignment).unwrap());
-    Trainer::new(small_checkerboard(), settings, seeds, device)
+    AutomatonTrainer::new(small_checkerboard(), settings, seeds, device)
 }
 
-fn bits(trainer: &Trainer) -> Vec<u32> {
+fn bits(trainer: &AutomatonTrainer) -> Vec<u32> {
     trainer.logits().to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
 }
 
@@ -51,7 +51,7 @@ fn the_published_recipe_is_softmax_roll_out_squares_and_adam() {
     let device = Device::cpu();
     let recipe = Recipe::named("life").unwrap();
     let settings = recipe.reference.clone();
-    let mut trainer = Trainer::new(recipe.clone(), settings, &[5], &device);
+    let mut trainer = AutomatonTrainer::new(recipe.clone(), settings, &[5], &device);
     let topology = recipe.topology.clone();
     let wiring = Wiring::new(&topology, &[topology.wire(5)], &device);
     let logits = Parameter::new(initial_logits(&[1, topology.gates()], 10.0, &device));

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use farad::Device;
 use farad::run::{Run, Stop};
-use farad::train::{Asked, Kind, Training};
-use farad_logic::report::{Verdict, judge};
+use farad::train::{Asked, Training, TrainingKind};
+use farad_logic::report::{SeedVerdict, judge};
 use farad_logic::train::Automata;
 
 /// Trains in a folder of its own and judges what came out.
-fn learn(name: &str, flags: &[(&'static str, &str)]) -> Vec<Verdict> {
+fn learn(name: &str, flags: &[(&'static str, &str)]) -> Vec<SeedVerdict> {
     let folder: PathBuf = std::env::temp_dir().join(format!("farad-learn-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let flags = flags.iter().map(|&(flag, text)| (flag.to_string(), text.to_string())).collect();
@@ -28,7 +28,7 @@ fn learn(name: &str, flags: &[(&'static str, &str)]) -> Vec<Verdict> {
     verdicts
 }
 
-fn exact(verdicts: &[Verdict]) -> Vec<&Verdict> {
+fn exact(verdicts: &[SeedVerdict]) -> Vec<&SeedVerdict> {
     verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect()
 }
 

@@ -5,7 +5,8 @@ mod devices;
 use farad::devices::AdapterKind;
 use farad::prelude::*;
 use farad_circuit::repair::{
-    Circuits, Evaluator, Job, Options, Origin, Processor, Repaired, Score, Stop, Task, repair_with,
+    CandidateScore, Circuits, EarlyStop, Evaluator, Job, Processor, RepairTask, Repaired, SearchOptions,
+    StartingGrid, repair_with,
 };
 use farad_circuit::{Automaton, Edge, Grid, Netlist};
 use farad_logic::repair::{DeviceEvaluator, device_after};
@@ -29,8 +30,8 @@ impl Evaluator for Both {
         BLOCK
     }
 
-    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<Score>> {
-        let all: Vec<Job> = jobs.iter().map(|job| Job { stop: Stop::Never, ..*job }).collect();
+    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<CandidateScore>> {
+        let all: Vec<Job> = jobs.iter().map(|job| Job { stop: EarlyStop::Never, ..*job }).collect();
         let (found, wanted) = (self.device.score(&all), self.processor.score(&all));
         assert_eq!(found, wanted, "on {}", self.name);
         found
@@ -43,35 +44,40 @@ fn automaton(seed: u64, channels: usize, edge: Edge, fire_rate: f32) -> Automato
 }
 
 /// What an automaton shows from its middle, but for some bits.
-fn grown(automaton: &Automaton, (width, height): (usize, usize), steps: usize) -> Task {
+fn grown(automaton: &Automaton, (width, height): (usize, usize), steps: usize) -> RepairTask {
     let mut grid = Grid::new(automaton, width, height).unwrap();
     (0..automaton.channels).for_each(|channel| grid.set(channel, width / 2, height / 2, true));
     grid.steps(steps);
     let mut wanted = grid.pictures();
     wanted.iter_mut().step_by(31).for_each(|bit| *bit ^= true);
-    let origin = Origin::Center;
-    Task { width, height, steps, edge: automaton.edge, fire_rate: 1.0, origin, wanted, others: vec![] }
+    let origin = StartingGrid::Center;
+    RepairTask { width, height, steps, edge: automaton.edge, fire_rate: 1.0, origin, wanted, others: vec![] }
 }
 
-fn noise(automaton: &Automaton, (width, height): (usize, usize), steps: usize) -> Task {
-    Task {
+fn noise(automaton: &Automaton, (width, height): (usize, usize), steps: usize) -> RepairTask {
+    RepairTask {
         width,
         height,
         steps,
         edge: automaton.edge,
         fire_rate: automaton.fire_rate,
-        origin: Origin::Random,
+        origin: StartingGrid::Random,
         wanted: (0..2 * width * height).map(|n| n % 3 == 0).collect(),
         others: vec![],
     }
 }
 
-fn search(automaton: &Automaton, task: &Task, candidates: u64, evaluator: Box<dyn Evaluator>) -> Repaired {
+fn search(
+    automaton: &Automaton,
+    task: &RepairTask,
+    candidates: u64,
+    evaluator: Box<dyn Evaluator>,
+) -> Repaired {
     let circuits = Circuits { learned: automaton, proposals: &[], simplified: None };
-    repair_with(&circuits, task, &Options { candidates, time: None, seed: 3 }, evaluator).unwrap()
+    repair_with(&circuits, task, &SearchOptions { candidates, time: None, seed: 3 }, evaluator).unwrap()
 }
 
-fn check(device: &Device, automaton: &Automaton, task: &Task, candidates: u64) {
+fn check(device: &Device, automaton: &Automaton, task: &RepairTask, candidates: u64) {
     let evaluator = DeviceEvaluator::new(task, device).unwrap().with_shape(CHAINS, BLOCK);
     let tally = evaluator.tally();
     let processor = Processor::new(task, CHAINS, BLOCK);

@@ -8,13 +8,13 @@ mod numbers;
 use automata::small_checkerboard;
 use devices::turn;
 use farad::Device;
-use farad_logic::{Recipe, train::Trainer};
+use farad_logic::{Recipe, train::AutomatonTrainer};
 
 /// On a small grid, so that a software GPU gets through all 20 steps.
-fn trainer(recipe: Recipe, device: &Device) -> Trainer {
+fn trainer(recipe: Recipe, device: &Device) -> AutomatonTrainer {
     let mut settings = recipe.reference.clone();
     (settings.height, settings.width) = (4, 4);
-    Trainer::new(recipe, settings, &[7], device)
+    AutomatonTrainer::new(recipe, settings, &[7], device)
 }
 
 /// The recipe as it is for one device, and with a small cell for the others, which need long to compile a large one.
@@ -63,7 +63,7 @@ fn training_goes_on_with_the_same_bits() {
             let (a, b) = (whole.update().unwrap(), second.update().unwrap());
             assert_eq!(a.to_vec::<f32>().unwrap(), b.to_vec::<f32>().unwrap(), "{}", device.name());
         }
-        let bits = |trainer: &Trainer| -> Vec<u32> {
+        let bits = |trainer: &AutomatonTrainer| -> Vec<u32> {
             trainer.logits().to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
         };
         assert!(bits(&whole) == bits(&second), "{}: the bits differ", device.name());

@@ -5,7 +5,7 @@ mod devices;
 
 use devices::{devices, turn};
 use farad::optim::schedule::{Exponential, Warmup};
-use farad::optim::{Clip, Common, GradientNoise, Named, OPTIMIZERS, Rule, Update, Updater, Var};
+use farad::optim::{Clip, Common, GradientNoise, OPTIMIZERS, OptimizerRow, Update, UpdateRule, Updater, Var};
 use farad::prelude::*;
 
 const START: [f64; 3] = [1.0, -2.0, 0.5];
@@ -246,7 +246,7 @@ fn matrix_and_vector(device: &Device) -> Vec<Parameter> {
 #[test]
 fn every_row_of_the_table_learns_and_counts_its_moments() {
     let _turn = turn();
-    let names: Vec<&str> = Named::names().collect();
+    let names: Vec<&str> = OptimizerRow::names().collect();
     assert!(names.iter().enumerate().all(|(n, name)| !names[..n].contains(name)), "{names:?}");
     for device in devices() {
         for row in OPTIMIZERS {
@@ -276,7 +276,7 @@ struct Powers {
     cubed: bool,
 }
 
-impl Rule for Powers {
+impl UpdateRule for Powers {
     type Form = bool;
 
     fn form(&self) -> bool {

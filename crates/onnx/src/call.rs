@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farad_tensor::Device;
 
 use crate::error::Result;
-use crate::graph::{Graph, Scope};
+use crate::graph::{ModelGraph, Scope};
 use crate::kind::Kind;
 use crate::ops::{Default, Row};
 use crate::refuse;
@@ -24,7 +24,7 @@ pub enum Attribute {
     /// A tensor, or a value that a function got for one.
     Tensor(Value),
     /// A graph.
-    Graph(Arc<Graph>),
+    Graph(Arc<ModelGraph>),
     /// Numbers.
     Floats(Vec<f64>),
     /// Integers.

@@ -20,16 +20,16 @@ use crate::value::Value;
 const MOST_NODES: usize = 1 << 20;
 
 /// Nodes between inputs and outputs.
-pub struct Graph {
+pub struct ModelGraph {
     inputs: Vec<String>,
     outputs: Vec<String>,
     constants: Vec<(String, Value)>,
     /// In an order in which they can run.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ModelNode>,
 }
 
 /// One op, ready to run.
-pub struct Node {
+pub struct ModelNode {
     title: String,
     /// Names of operands; empty is a missing one.
     pub inputs: Vec<String>,
@@ -45,7 +45,7 @@ pub enum Action {
     /// A rule of the table.
     Rule(&'static Row),
     /// The nodes of a function.
-    Body(Graph),
+    Body(ModelGraph),
 }
 
 /// Values by name, and those around them.
@@ -61,7 +61,7 @@ impl Scope<'_> {
     }
 }
 
-impl Graph {
+impl ModelGraph {
     /// Runs with one value per input.
     pub fn run(&self, values: Vec<Value>, around: Option<&Scope>, device: &Device) -> Result<Vec<Value>> {
         if values.len() != self.inputs.len() {
@@ -90,7 +90,7 @@ impl Graph {
     }
 }
 
-impl Node {
+impl ModelNode {
     fn run(&self, scope: &Scope, device: &Device) -> Result<Vec<Value>> {
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for name in &self.inputs {
@@ -169,11 +169,11 @@ impl<'a> Builder<'a> {
     }
 
     /// A graph; `constants` are those that are decoded already.
-    pub fn graph(&mut self, graph: &GraphProto, known: &HashSet<String>) -> Built<Graph> {
+    pub fn graph(&mut self, graph: &GraphProto, known: &HashSet<String>) -> Built<ModelGraph> {
         let opsets = self.opsets.clone();
         let order = sort::order(&graph.node, known)?;
         let nodes = self.nodes(order.iter().map(|&place| &graph.node[place]), &opsets, None, 0, known)?;
-        Ok(Graph {
+        Ok(ModelGraph {
             inputs: Vec::new(),
             outputs: graph.output.iter().map(|value| value.name.clone()).collect(),
             constants: Vec::new(),
@@ -182,7 +182,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The same graph with these inputs.
-    pub fn with_inputs(mut graph: Graph, inputs: Vec<String>) -> Graph {
+    pub fn with_inputs(mut graph: ModelGraph, inputs: Vec<String>) -> ModelGraph {
         graph.inputs = inputs;
         graph
     }
@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
         given: Option<&Attributes>,
         depth: usize,
         around: &HashSet<String>,
-    ) -> Built<Graph> {
+    ) -> Built<ModelGraph> {
         if depth > sort::DEEPEST {
             return Err(OnnxError::TooDeep { name: graph.name.clone(), found: depth, most: sort::DEEPEST });
         }
@@ -213,7 +213,7 @@ impl<'a> Builder<'a> {
         let nodes = order.iter().map(|&place| &graph.node[place]);
         let nodes = self.nodes(nodes, opsets, given, depth, &known)?;
         let outputs = graph.output.iter().map(|value| value.name.clone()).collect();
-        Ok(Graph { inputs, outputs, constants, nodes })
+        Ok(ModelGraph { inputs, outputs, constants, nodes })
     }
 
     fn nodes<'n>(
@@ -223,7 +223,7 @@ impl<'a> Builder<'a> {
         given: Option<&Attributes>,
         depth: usize,
         known: &HashSet<String>,
-    ) -> Built<Vec<Node>> {
+    ) -> Built<Vec<ModelNode>> {
         let nodes: Vec<&NodeProto> = nodes.collect();
         let mut around = known.clone();
         around.extend(nodes.iter().flat_map(|node| node.output.iter().cloned()));
@@ -237,7 +237,7 @@ impl<'a> Builder<'a> {
         given: Option<&Attributes>,
         depth: usize,
         around: &HashSet<String>,
-    ) -> Built<Node> {
+    ) -> Built<ModelNode> {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
             return Err(OnnxError::TooManyNodes { found: self.nodes, most: MOST_NODES });
@@ -265,7 +265,7 @@ impl<'a> Builder<'a> {
                 }
             },
         };
-        Ok(Node {
+        Ok(ModelNode {
             title,
             inputs: node.input.clone(),
             outputs: node.output.clone(),
@@ -283,7 +283,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn body(&mut self, function: &FunctionProto, given: &Attributes, depth: usize) -> Built<Graph> {
+    fn body(&mut self, function: &FunctionProto, given: &Attributes, depth: usize) -> Built<ModelGraph> {
         if depth > sort::DEEPEST {
             return Err(OnnxError::TooDeep {
                 name: function.name.clone(),
@@ -304,7 +304,7 @@ impl<'a> Builder<'a> {
         let order = sort::order(&function.node, &known)?;
         let nodes = order.iter().map(|&place| &function.node[place]);
         let nodes = self.nodes(nodes, &own, Some(&attributes), depth, &known)?;
-        Ok(Graph {
+        Ok(ModelGraph {
             inputs: function.input.clone(),
             outputs: function.output.clone(),
             constants: Vec::new(),

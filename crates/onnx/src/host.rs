@@ -32,7 +32,7 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
 }
 
 /// Every position of a strided view, in row-major order.
-pub struct Positions {
+pub struct StridedPositions {
     shape: Vec<usize>,
     strides: Vec<isize>,
     at: Vec<usize>,
@@ -40,26 +40,26 @@ pub struct Positions {
     left: usize,
 }
 
-impl Positions {
+impl StridedPositions {
     /// Positions over `shape` with these strides, from an offset on.
-    pub fn new(shape: &[usize], strides: Vec<isize>, offset: isize) -> Positions {
+    pub fn new(shape: &[usize], strides: Vec<isize>, offset: isize) -> StridedPositions {
         let left = shape.iter().product();
-        Positions { at: vec![0; shape.len()], shape: shape.to_vec(), strides, place: offset, left }
+        StridedPositions { at: vec![0; shape.len()], shape: shape.to_vec(), strides, place: offset, left }
     }
 
     /// Positions in an array of shape `from` that is spread over `shape`.
-    pub fn spread(from: &[usize], shape: &[usize]) -> Positions {
+    pub fn spread(from: &[usize], shape: &[usize]) -> StridedPositions {
         let own = strides(from);
         let missing = shape.len() - from.len();
         let stride = |axis: usize| match axis.checked_sub(missing) {
             Some(at) if from[at] != 1 => own[at] as isize,
             _ => 0,
         };
-        Positions::new(shape, (0..shape.len()).map(stride).collect(), 0)
+        StridedPositions::new(shape, (0..shape.len()).map(stride).collect(), 0)
     }
 }
 
-impl Iterator for Positions {
+impl Iterator for StridedPositions {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
@@ -92,14 +92,14 @@ impl Array {
         if broadcast(&self.shape, shape)? != shape {
             refuse!("{:?} does not spread over {shape:?}", self.shape);
         }
-        Ok(self.picked(shape.to_vec(), Positions::spread(&self.shape, shape).map(Some)))
+        Ok(self.picked(shape.to_vec(), StridedPositions::spread(&self.shape, shape).map(Some)))
     }
 
     /// Axes in another order.
     pub fn permuted(&self, order: &[usize]) -> Array {
         let own = strides(&self.shape);
         let shape: Vec<usize> = order.iter().map(|&axis| self.shape[axis]).collect();
-        let places = Positions::new(&shape, order.iter().map(|&axis| own[axis] as isize).collect(), 0);
+        let places = StridedPositions::new(&shape, order.iter().map(|&axis| own[axis] as isize).collect(), 0);
         self.picked(shape, places.map(Some))
     }
 
@@ -108,7 +108,7 @@ impl Array {
         let own = strides(&self.shape);
         let offset: usize = starts.iter().zip(&own).map(|(start, stride)| start * stride).sum();
         let moves = own.iter().zip(steps).map(|(&stride, step)| stride as isize * step).collect();
-        self.picked(counts.to_vec(), Positions::new(counts, moves, offset as isize).map(Some))
+        self.picked(counts.to_vec(), StridedPositions::new(counts, moves, offset as isize).map(Some))
     }
 
     /// Each float through a function, rounded to the kind.
@@ -125,7 +125,8 @@ impl Array {
     ) -> Result<Array> {
         let shape = broadcast(&self.shape, &other.shape)?;
         count(&shape)?;
-        let places = Positions::spread(&self.shape, &shape).zip(Positions::spread(&other.shape, &shape));
+        let places =
+            StridedPositions::spread(&self.shape, &shape).zip(StridedPositions::spread(&other.shape, &shape));
         match (&self.data, &other.data) {
             (Data::Float(a), Data::Float(b)) => {
                 Ok(Array::floats(self.kind, shape, places.map(|(i, j)| float(a[i], b[j])).collect()))
@@ -143,7 +144,8 @@ impl Array {
         use std::cmp::Ordering;
         let shape = broadcast(&self.shape, &other.shape)?;
         count(&shape)?;
-        let places = Positions::spread(&self.shape, &shape).zip(Positions::spread(&other.shape, &shape));
+        let places =
+            StridedPositions::spread(&self.shape, &shape).zip(StridedPositions::spread(&other.shape, &shape));
         let unsigned = self.kind == Kind::U64;
         let data: Vec<i64> = match (&self.data, &other.data) {
             (Data::Float(a), Data::Float(b)) => places

@@ -9,7 +9,7 @@ use farad_tensor::{DType, Device, Parameter, Tensor};
 use crate::array::Array;
 use crate::decode;
 use crate::error::{Error, OnnxError, Result};
-use crate::graph::{Action, Builder, Graph, opsets};
+use crate::graph::{Action, Builder, ModelGraph, opsets};
 use crate::kind::Kind;
 use crate::proto::{GraphProto, Message, ModelProto, TensorProto, ValueInfoProto};
 use crate::value::{Limit, Value, shape_of};
@@ -66,7 +66,7 @@ pub struct Model {
     outputs: Vec<Port>,
     metadata: Vec<(String, String)>,
     initial: Vec<(String, Initial)>,
-    graph: Graph,
+    graph: ModelGraph,
 }
 
 impl Model {
@@ -344,7 +344,7 @@ fn initializer_names(graph: &GraphProto) -> Result<HashSet<String>> {
 }
 
 /// Every tensor of the file as what it is: learned, kept or constant.
-fn initial(graph: &GraphProto, built: &Graph, folder: decode::Folder) -> Result<Vec<(String, Initial)>> {
+fn initial(graph: &GraphProto, built: &ModelGraph, folder: decode::Folder) -> Result<Vec<(String, Initial)>> {
     // How each name is used: as something that is never learned (with its buffer or not), or else.
     let mut uses: HashMap<&str, (bool, bool)> = HashMap::new();
     for node in &built.nodes {

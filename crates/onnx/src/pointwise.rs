@@ -4,7 +4,7 @@ use farad_tensor::Tensor;
 
 use crate::array::{Array, Data};
 use crate::error::Result;
-use crate::host::{Positions, broadcast};
+use crate::host::{StridedPositions, broadcast};
 use crate::kind::{Class, Kind};
 use crate::refuse;
 use crate::value::Value;
@@ -12,7 +12,7 @@ use crate::value::Value;
 /// A function of two values that broadcast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // the names say it
-pub enum Binary {
+pub enum BinaryFunction {
     Add,
     Sub,
     Mul,
@@ -42,25 +42,25 @@ pub enum Compare {
     Equal,
 }
 
-impl Binary {
+impl BinaryFunction {
     fn host(self, a: &Array, b: &Array) -> Result<Array> {
         let (kind, unsigned) = (a.kind, a.kind == Kind::U64);
         let float = |x: f64, y: f64| match self {
-            Binary::Add => x + y,
-            Binary::Sub => x - y,
-            Binary::Mul => x * y,
-            Binary::Div => x / y,
-            Binary::Pow => x.powf(y),
-            Binary::Mod => x - (x / y).floor() * y,
-            Binary::Fmod => x % y,
-            Binary::Max => {
+            BinaryFunction::Add => x + y,
+            BinaryFunction::Sub => x - y,
+            BinaryFunction::Mul => x * y,
+            BinaryFunction::Div => x / y,
+            BinaryFunction::Pow => x.powf(y),
+            BinaryFunction::Mod => x - (x / y).floor() * y,
+            BinaryFunction::Fmod => x % y,
+            BinaryFunction::Max => {
                 if x.is_nan() || y.is_nan() {
                     f64::NAN
                 } else {
                     x.max(y)
                 }
             }
-            Binary::Min => {
+            BinaryFunction::Min => {
                 if x.is_nan() || y.is_nan() {
                     f64::NAN
                 } else {
@@ -70,36 +70,37 @@ impl Binary {
             _ => f64::NAN,
         };
         let int = |x: i64, y: i64| -> Result<i64> {
-            let zero = y == 0 && matches!(self, Binary::Div | Binary::Mod | Binary::Fmod);
+            let zero =
+                y == 0 && matches!(self, BinaryFunction::Div | BinaryFunction::Mod | BinaryFunction::Fmod);
             if zero {
                 refuse!("an integer is divided by zero: {kind}");
             }
             let bits = kind.bits() as i64;
             Ok(match self {
-                Binary::Add => x.wrapping_add(y),
-                Binary::Sub => x.wrapping_sub(y),
-                Binary::Mul => x.wrapping_mul(y),
-                Binary::Div if unsigned => (x as u64 / y as u64) as i64,
-                Binary::Div => x.wrapping_div(y),
-                Binary::Mod | Binary::Fmod if unsigned => (x as u64 % y as u64) as i64,
-                Binary::Mod => {
+                BinaryFunction::Add => x.wrapping_add(y),
+                BinaryFunction::Sub => x.wrapping_sub(y),
+                BinaryFunction::Mul => x.wrapping_mul(y),
+                BinaryFunction::Div if unsigned => (x as u64 / y as u64) as i64,
+                BinaryFunction::Div => x.wrapping_div(y),
+                BinaryFunction::Mod | BinaryFunction::Fmod if unsigned => (x as u64 % y as u64) as i64,
+                BinaryFunction::Mod => {
                     let rest = x.wrapping_rem(y);
                     if rest != 0 && (rest < 0) != (y < 0) { rest + y } else { rest }
                 }
-                Binary::Fmod => x.wrapping_rem(y),
-                Binary::Pow if y < 0 => (x as f64).powf(y as f64) as i64,
-                Binary::Pow => x.wrapping_pow(y.min(u32::MAX as i64) as u32),
-                Binary::Max if unsigned => (x as u64).max(y as u64) as i64,
-                Binary::Max => x.max(y),
-                Binary::Min if unsigned => (x as u64).min(y as u64) as i64,
-                Binary::Min => x.min(y),
-                Binary::And => x & y,
-                Binary::Or => x | y,
-                Binary::Xor => x ^ y,
-                Binary::ShiftLeft if y >= bits || y < 0 => 0,
-                Binary::ShiftLeft => x.wrapping_shl(y as u32),
-                Binary::ShiftRight if y >= bits || y < 0 => 0,
-                Binary::ShiftRight => (x as u64).wrapping_shr(y as u32) as i64,
+                BinaryFunction::Fmod => x.wrapping_rem(y),
+                BinaryFunction::Pow if y < 0 => (x as f64).powf(y as f64) as i64,
+                BinaryFunction::Pow => x.wrapping_pow(y.min(u32::MAX as i64) as u32),
+                BinaryFunction::Max if unsigned => (x as u64).max(y as u64) as i64,
+                BinaryFunction::Max => x.max(y),
+                BinaryFunction::Min if unsigned => (x as u64).min(y as u64) as i64,
+                BinaryFunction::Min => x.min(y),
+                BinaryFunction::And => x & y,
+                BinaryFunction::Or => x | y,
+                BinaryFunction::Xor => x ^ y,
+                BinaryFunction::ShiftLeft if y >= bits || y < 0 => 0,
+                BinaryFunction::ShiftLeft => x.wrapping_shl(y as u32),
+                BinaryFunction::ShiftRight if y >= bits || y < 0 => 0,
+                BinaryFunction::ShiftRight => (x as u64).wrapping_shr(y as u32) as i64,
             })
         };
         a.zip(b, float, int)
@@ -107,28 +108,30 @@ impl Binary {
 
     fn device(self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         Ok(match self {
-            Binary::Add => a + b,
-            Binary::Sub => a - b,
-            Binary::Mul => a * b,
-            Binary::Div => a / b,
-            Binary::Pow => a.pow(b),
-            Binary::Mod => a.remainder(b),
-            Binary::Fmod => {
+            BinaryFunction::Add => a + b,
+            BinaryFunction::Sub => a - b,
+            BinaryFunction::Mul => a * b,
+            BinaryFunction::Div => a / b,
+            BinaryFunction::Pow => a.pow(b),
+            BinaryFunction::Mod => a.remainder(b),
+            BinaryFunction::Fmod => {
                 let quotient = a / b;
                 let cut = quotient.less(0.0).select(&quotient.ceil(), &quotient.floor());
                 a - cut * b
             }
-            Binary::Max => a.maximum(b),
-            Binary::Min => a.minimum(b),
-            Binary::And => a.and(b),
-            Binary::Or => a.or(b),
-            Binary::Xor => a.xor(b),
-            Binary::ShiftLeft | Binary::ShiftRight => refuse!("bits of floats are not shifted"),
+            BinaryFunction::Max => a.maximum(b),
+            BinaryFunction::Min => a.minimum(b),
+            BinaryFunction::And => a.and(b),
+            BinaryFunction::Or => a.or(b),
+            BinaryFunction::Xor => a.xor(b),
+            BinaryFunction::ShiftLeft | BinaryFunction::ShiftRight => {
+                refuse!("bits of floats are not shifted")
+            }
         })
     }
 
     fn is_logical(self) -> bool {
-        matches!(self, Binary::And | Binary::Or | Binary::Xor)
+        matches!(self, BinaryFunction::And | BinaryFunction::Or | BinaryFunction::Xor)
     }
 }
 
@@ -178,7 +181,7 @@ impl Value {
     }
 
     /// A function of pairs of elements.
-    pub fn binary(&self, op: Binary, other: &Value) -> Result<Value> {
+    pub fn binary(&self, op: BinaryFunction, other: &Value) -> Result<Value> {
         let (a, b) = (self.kind()?, other.kind()?);
         if a != b {
             refuse!("kinds differ: {a} vs {b}");
@@ -244,9 +247,9 @@ impl Value {
         crate::array::count(&shape)?;
         let (truth, a, b) = (self.host()?, a.host()?, b.host()?);
         let truth = truth.to_ints()?;
-        let places = Positions::spread(&self.shape()?, &shape)
-            .zip(Positions::spread(&a.shape, &shape))
-            .zip(Positions::spread(&b.shape, &shape));
+        let places = StridedPositions::spread(&self.shape()?, &shape)
+            .zip(StridedPositions::spread(&a.shape, &shape))
+            .zip(StridedPositions::spread(&b.shape, &shape));
         fn chosen<T: Clone>(
             truth: &[i64],
             a: &[T],
@@ -286,22 +289,22 @@ impl Value {
 
     /// With another value added.
     pub fn add(&self, other: &Value) -> Result<Value> {
-        self.binary(Binary::Add, other)
+        self.binary(BinaryFunction::Add, other)
     }
 
     /// With another value taken off.
     pub fn sub(&self, other: &Value) -> Result<Value> {
-        self.binary(Binary::Sub, other)
+        self.binary(BinaryFunction::Sub, other)
     }
 
     /// Times another value.
     pub fn mul(&self, other: &Value) -> Result<Value> {
-        self.binary(Binary::Mul, other)
+        self.binary(BinaryFunction::Mul, other)
     }
 
     /// Divided by another value.
     pub fn div(&self, other: &Value) -> Result<Value> {
-        self.binary(Binary::Div, other)
+        self.binary(BinaryFunction::Div, other)
     }
 
     /// Times a number.

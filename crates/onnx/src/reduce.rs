@@ -4,7 +4,7 @@ use farad_tensor::{Tensor, kept};
 
 use crate::array::{Array, Data, count};
 use crate::error::Result;
-use crate::host::{Positions, broadcast, strides};
+use crate::host::{StridedPositions, broadcast, strides};
 use crate::kind::Kind;
 use crate::refuse;
 use crate::value::{Value, shape_of};
@@ -67,7 +67,7 @@ impl Value {
         let (float, int) = fold.start(array.kind);
         let n: usize = count(&ones)?;
         // Every element of the whole goes to one of the few.
-        let targets = Positions::spread(&ones, &shape);
+        let targets = StridedPositions::spread(&ones, &shape);
         let times: usize = axes.iter().map(|&axis| shape[axis]).product();
         let unsigned = array.kind == Kind::U64;
         match &array.data {

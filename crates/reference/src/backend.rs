@@ -7,9 +7,9 @@ use farad_compile::program::{Program, Target};
 use farad_runtime::profile::Profiler;
 use farad_runtime::{Backend, Counters, Fault, Holdings, Limits, Memory, MemorySize, Read, Result};
 
-use crate::device::Device;
+use crate::device::ReferenceDevice;
 use crate::error::Error;
-use crate::executable::Executable;
+use crate::executable::ReferenceExecutable;
 
 impl From<Error> for farad_runtime::Error {
     fn from(error: Error) -> farad_runtime::Error {
@@ -22,7 +22,7 @@ fn number(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::Relaxed)
 }
 
-impl Backend for Device {
+impl Backend for ReferenceDevice {
     fn target(&self) -> Target {
         Target::cpu()
     }
@@ -90,7 +90,7 @@ impl Backend for Device {
     }
 }
 
-impl farad_runtime::Executable for Executable {
+impl farad_runtime::Executable for ReferenceExecutable {
     fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
         Ok(self.run(inputs, parameters, outputs)?)
     }

@@ -9,12 +9,12 @@ use farad_runtime::Memory;
 use farad_runtime::profile::{Phase, Profiler};
 
 use crate::error::Error;
-use crate::executable::Executable;
+use crate::executable::ReferenceExecutable;
 use crate::memory::{Contents, Held};
 
 /// A handle to a device that runs programs in `f64`; clones share memory, counters and profile.
 #[derive(Clone)]
-pub struct Device(pub(crate) Arc<DeviceState>);
+pub struct ReferenceDevice(pub(crate) Arc<DeviceState>);
 
 #[derive(Default)]
 pub(crate) struct DeviceState {
@@ -31,11 +31,11 @@ pub(crate) struct DeviceState {
     pub profiler: Profiler,
 }
 
-impl Device {
+impl ReferenceDevice {
     /// A device that never holds more than `limit` bytes. Bytes are those of the tensors' dtypes; it takes up to eight times
     /// as many.
-    pub fn new(limit: Option<usize>) -> Device {
-        Device(Arc::new(DeviceState { limit, ..DeviceState::default() }))
+    pub fn new(limit: Option<usize>) -> ReferenceDevice {
+        ReferenceDevice(Arc::new(DeviceState { limit, ..DeviceState::default() }))
     }
 
     /// Memory of `bytes`, all zero.
@@ -102,8 +102,8 @@ impl Device {
     }
 
     /// Prepares a program to run.
-    pub fn load(&self, program: Arc<Program>) -> Executable {
-        Executable::load(self, program)
+    pub fn load(&self, program: Arc<Program>) -> ReferenceExecutable {
+        ReferenceExecutable::load(self, program)
     }
 
     fn put(&self, held: &Held, data: &[u8]) {

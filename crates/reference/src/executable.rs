@@ -6,20 +6,20 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{BufferId, Kernel, Place, Program, Step};
+use farad_compile::program::{BufferId, Kernel, Place, Program, ProgramStep};
 use farad_ir::{DType, Scalar};
 use farad_runtime::Memory;
 use farad_runtime::profile::{KernelTally, Phase};
 
-use crate::device::Device;
+use crate::device::ReferenceDevice;
 use crate::error::Error;
 use crate::machine::{BufferPlace, Machine};
 use crate::memory::{Contents, Held};
 use crate::number::given;
 
 /// A program that is ready to run; one run of a device at a time.
-pub struct Executable {
-    device: Device,
+pub struct ReferenceExecutable {
+    device: ReferenceDevice,
     program: Arc<Program>,
     /// What a run launches, for profiles that only count.
     kernels: Arc<[KernelTally]>,
@@ -31,12 +31,12 @@ enum Owner<'a> {
     Block,
 }
 
-impl Executable {
-    pub(crate) fn load(device: &Device, program: Arc<Program>) -> Executable {
+impl ReferenceExecutable {
+    pub(crate) fn load(device: &ReferenceDevice, program: Arc<Program>) -> ReferenceExecutable {
         let mut launches = Vec::new();
         list_launches(&program, &program.steps, &[], 1, &mut launches);
         let kernels = KernelTally::by_label(launches.iter().map(|(label, costs)| (label, *costs)));
-        Executable { device: device.clone(), program, kernels }
+        ReferenceExecutable { device: device.clone(), program, kernels }
     }
 
     /// Runs the program: `parameters` as register words, `outputs` as memory to write (where an output has a donor, the
@@ -128,7 +128,7 @@ impl Executable {
         Ok((owners, bindings))
     }
 
-    fn steps(&self, machine: &mut Machine, steps: &[Step], slots: &[(BufferId, usize)]) {
+    fn steps(&self, machine: &mut Machine, steps: &[ProgramStep], slots: &[(BufferId, usize)]) {
         let state = &*self.device.0;
         for step in steps {
             if let Kernel::Loop(of) = &step.kernel {
@@ -153,7 +153,7 @@ impl Executable {
 /// Every launch of a run, with what it costs.
 fn list_launches(
     program: &Program,
-    steps: &[Step],
+    steps: &[ProgramStep],
     slots: &[(BufferId, usize)],
     trips: usize,
     launches: &mut Vec<(Arc<str>, Costs)>,

@@ -5,8 +5,8 @@
 //! program. `testkit/tests/reference.rs` compares this backend with the meaning of graphs in
 //! `farad_ir::reference`. It is slow and meant for tests; `Device::best` never chooses it.
 //!
-//! A [`Device`] is a backend like the others: it owns memory and loads
-//! [`Program`](farad_compile::program::Program)s into [`Executable`]s. Memory holds either bytes as the host
+//! A [`ReferenceDevice`] is a backend like the others: it owns memory and loads
+//! [`Program`](farad_compile::program::Program)s into [`ReferenceExecutable`]s. Memory holds either bytes as the host
 //! wrote them or numbers as a kernel wrote them. Registers and memory hold `f64`, whatever float dtype they
 //! stand for. `f32` values stay `f64` between kernels and between programs, and are rounded when the host
 //! reads them. `f16` values are rounded where they are stored or cast. Integers wrap as their dtype says. A
@@ -26,8 +26,8 @@ mod number;
 mod tape;
 mod view;
 
-pub use device::Device;
+pub use device::ReferenceDevice;
 pub use error::Error;
-pub use executable::Executable;
+pub use executable::ReferenceExecutable;
 pub use machine::{BufferPlace, Machine};
 pub use number::{decode, encode, stored};

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use farad_compile::program::{
-    BufferId, Code, Custom, Fused, Instr, Kernel, Keys, Level, Loop, Operand, Product, Recurrence, Scatter,
-    Sort, Store,
+    BufferId, Code, Custom, Fused, Instr, Kernel, Keys, Level, Loop, Product, ProductOperand, Recurrence,
+    Scatter, Sort, Store,
 };
 use farad_ir::{DType, Scalar};
 
@@ -82,7 +82,7 @@ impl Machine {
     pub(crate) fn repeat(
         &mut self,
         of: &Loop,
-        mut run: impl FnMut(&mut Machine, &farad_compile::program::Step),
+        mut run: impl FnMut(&mut Machine, &farad_compile::program::ProgramStep),
     ) {
         let outside = self.bindings.clone();
         for trip in 0..of.trips {
@@ -228,7 +228,7 @@ impl Machine {
     }
 
     /// An operand's values at `count` positions of its axes.
-    fn operand(&self, operand: &Operand, axes: &[usize], first: usize, count: usize) -> Vec<f64> {
+    fn operand(&self, operand: &ProductOperand, axes: &[usize], first: usize, count: usize) -> Vec<f64> {
         let mut all = Vec::with_capacity(count);
         while all.len() < count {
             let points = &Coordinates::new(axes, first + all.len(), TOGETHER.min(count - all.len()));

@@ -1,9 +1,9 @@
 //! A small canvas of pixels for films of worlds: lines with round ends, boxes and discs, with smooth edges.
 
-use farad::run::{Color, Picture};
+use farad::run::{Picture, Rgb};
 
 /// A place, from left to right and from top to bottom.
-type Point = (f32, f32);
+type RasterPoint = (f32, f32);
 
 /// Pixels in the making.
 pub struct Raster {
@@ -15,12 +15,12 @@ pub struct Raster {
 
 impl Raster {
     /// Of one color.
-    pub fn new(width: usize, height: usize, color: Color) -> Raster {
+    pub fn new(width: usize, height: usize, color: Rgb) -> Raster {
         Raster { width, height, values: color.map(|c| f32::from(c) / 255.0).repeat(width * height) }
     }
 
     /// A line of a width, with round ends.
-    pub fn line(&mut self, from: Point, to: Point, width: f32, color: Color) {
+    pub fn line(&mut self, from: RasterPoint, to: RasterPoint, width: f32, color: Rgb) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx * dx + dy * dy;
         self.shape(color, |x, y| {
@@ -31,19 +31,19 @@ impl Raster {
     }
 
     /// A disc.
-    pub fn disc(&mut self, center: Point, radius: f32, color: Color) {
+    pub fn disc(&mut self, center: RasterPoint, radius: f32, color: Rgb) {
         self.line(center, center, 2.0 * radius, color);
     }
 
     /// A box by its center and its size.
-    pub fn rectangle(&mut self, center: Point, size: (f32, f32), color: Color) {
+    pub fn rectangle(&mut self, center: RasterPoint, size: (f32, f32), color: Rgb) {
         self.shape(color, |x, y| {
             ((x - center.0).abs() - size.0 / 2.0).max((y - center.1).abs() - size.1 / 2.0)
         });
     }
 
     /// Everything whose distance is below zero; half a pixel around that is mixed.
-    fn shape(&mut self, color: Color, distance: impl Fn(f32, f32) -> f32) {
+    fn shape(&mut self, color: Rgb, distance: impl Fn(f32, f32) -> f32) {
         for (at, pixel) in self.values.chunks_exact_mut(3).enumerate() {
             let (x, y) = ((at % self.width) as f32 + 0.5, (at / self.width) as f32 + 0.5);
             let share = (0.5 - distance(x, y)).clamp(0.0, 1.0);

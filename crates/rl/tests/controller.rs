@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use farad::run::{Run, Stop};
-use farad::train::{Asked, Kind, Training};
+use farad::train::{Asked, Training, TrainingKind};
 use farad_circuit::{Circuit, Format, Netlist, export};
 use farad_rl::controller::{CircuitController, Controllers, KIND, ObservationCode, survived};
 use farad_rl::{CartPole, returns};

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use farad_compile::costs::Costs;
-pub use noted::{KernelTally, Launch, Snapshot, Span, Tallies, Tally};
+pub use noted::{KernelTally, Launch, PhaseSpan, Snapshot, Tallies, Tally};
 
 /// Spans and launches that are kept for a trace, of each; sums go on beyond.
 pub const KEPT: usize = 1 << 20;
@@ -102,7 +102,7 @@ pub struct Profiler {
 
 #[derive(Debug, Default)]
 struct Noted {
-    spans: Vec<Span>,
+    spans: Vec<PhaseSpan>,
     launches: Vec<Launch>,
     kernels: HashMap<Arc<str>, KernelTally>,
     /// Programs that ran without being timed, by address, with their kernels and how often.
@@ -155,7 +155,7 @@ impl Profiler {
 
     /// Ends what [`Profiler::open`] with the same `alone` began. Returns where things stand, with the spans
     /// and launches noted since `from`; what nobody can ask for any more is forgotten.
-    pub fn close(&self, alone: bool, from: &Snapshot) -> (Snapshot, Vec<Span>, Vec<Launch>) {
+    pub fn close(&self, alone: bool, from: &Snapshot) -> (Snapshot, Vec<PhaseSpan>, Vec<Launch>) {
         let end = self.snapshot();
         let mut noted = self.noted();
         let spans = noted.spans[from.spans..end.spans].to_vec();
@@ -270,7 +270,8 @@ impl Profiler {
             tallies[phase as usize].nanoseconds += own;
             tallies[phase as usize].count += 1;
         });
-        let span = Span { phase, thread: THREAD.with(|n| *n), start: self.at(start), nanoseconds: whole };
+        let span =
+            PhaseSpan { phase, thread: THREAD.with(|n| *n), start: self.at(start), nanoseconds: whole };
         let mut noted = self.noted();
         if self.is_open() && noted.spans.len() < KEPT {
             noted.spans.push(span);

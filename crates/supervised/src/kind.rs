@@ -3,15 +3,17 @@
 use farad_data::{DATA_SETS, NamedSet};
 use farad_tensor::Device;
 use farad_train::run::{Run, Table, Value, json};
-use farad_train::settings::{Setting, Settings as _};
-use farad_train::{Asked, Kind, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, Unit};
+use farad_train::settings::{Setting, SettingsTable as _};
+use farad_train::{
+    Asked, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit,
+};
 
 use crate::Score;
 use crate::error::Result;
 use crate::models::ModelKind;
 use crate::predictor::Trained;
 use crate::report;
-use crate::settings::Settings;
+use crate::settings::SupervisedSettings;
 use crate::setup::Setup;
 
 /// What a run folder of supervised training is, in `config.toml` and checkpoints.
@@ -20,7 +22,7 @@ pub const KIND: &str = "fit";
 /// Networks on data sets.
 pub struct Supervised;
 
-impl Kind for Supervised {
+impl TrainingKind for Supervised {
     fn name(&self) -> &'static str {
         KIND
     }
@@ -34,18 +36,18 @@ impl Kind for Supervised {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        Settings::rows()
+        SupervisedSettings::rows()
     }
 
     fn defaults(&self, subject: &str) -> Result<Vec<(&'static str, Table)>> {
         let set = set_named(subject)?;
-        Ok(vec![("default", Settings::new(set, ModelKind::usual(set)).table())])
+        Ok(vec![("default", SupervisedSettings::new(set, ModelKind::usual(set)).table())])
     }
 
     fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let set = set_named(asked.subject)?;
         let model = asked.text("model").and_then(|name| ModelKind::named(&name));
-        let mut settings = Settings::new(set, model.unwrap_or(ModelKind::usual(set)));
+        let mut settings = SupervisedSettings::new(set, model.unwrap_or(ModelKind::usual(set)));
         asked.fill(&mut settings)?;
         settings.set = set.name.into();
         let setup = Setup::new(settings, &asked.device_or_best()?)?;
@@ -56,7 +58,7 @@ impl Kind for Supervised {
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
-        let mut settings = Settings::of(run)?;
+        let mut settings = SupervisedSettings::of(run)?;
         asked.fill(&mut settings)?;
         let setup = Setup::new(settings, &asked.device_of(run)?)?;
         setup.check_memory()?;
@@ -64,7 +66,7 @@ impl Kind for Supervised {
     }
 
     fn judge(&self, run: &Run, _: &Asked, device: &Device) -> Result<Outcome> {
-        let setup = Setup::new(Settings::of(run)?, device)?;
+        let setup = Setup::new(SupervisedSettings::of(run)?, device)?;
         let mut fit = setup.fit()?;
         let learned = run.learned()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
         fit.restore_model(&learned)?;
@@ -78,7 +80,7 @@ impl Kind for Supervised {
     }
 
     fn inspect(&self, run: &Run) -> Result<Value> {
-        let settings = Settings::of(run)?;
+        let settings = SupervisedSettings::of(run)?;
         let checkpoint = run.checkpoint()?;
         let tensors: Vec<Value> = checkpoint
             .iter()
@@ -142,7 +144,7 @@ impl Prepared for Setup {
 }
 
 /// What a score says, for people and for programs.
-pub(crate) fn outcome(settings: &Settings, score: &Score, steps: u64) -> Outcome {
+pub(crate) fn outcome(settings: &SupervisedSettings, score: &Score, steps: u64) -> Outcome {
     let json = json!({
         "set": settings.set, "model": settings.model, "samples": score.samples, "loss": score.loss,
         "accuracy": score.accuracy, "explained_variance": score.explained, "steps": steps, "seed": settings.seed,

@@ -59,9 +59,9 @@ pub use kind::{KIND, Supervised};
 pub use models::ModelKind;
 pub use predictor::{Trained, load_run};
 pub use score::Score;
-pub use settings::Settings;
+pub use settings::SupervisedSettings;
 pub use trainee::Network;
-pub use training::{Pace, Progress, Summary, Training};
+pub use training::{Pace, SupervisedProgress, SupervisedSummary, Training};
 pub use unseen::{HitCount, SampleOrigin, Unseen};
 
 use farad_data::DataLoader;

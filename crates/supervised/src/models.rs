@@ -1,13 +1,13 @@
 //! The networks by name. Each takes any input of its kind; sizes come from the settings.
 
-use farad_data::{Form, NamedSet};
+use farad_data::{NamedSet, SampleForm};
 use farad_ir::Shape;
 use farad_nn::layers::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
 use farad_tensor::Tensor;
 use farad_train::{Need, moments};
 
 use crate::error::{FitError, Result};
-use crate::settings::Settings;
+use crate::settings::SupervisedSettings;
 
 /// A network by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl ModelKind {
     /// The network for a set, if none is asked for.
     pub fn usual(set: &NamedSet) -> ModelKind {
         match set.form {
-            Form::Table => ModelKind::Mlp,
-            Form::Gray | Form::Color => ModelKind::Cnn,
+            SampleForm::Table => ModelKind::Mlp,
+            SampleForm::Gray | SampleForm::Color => ModelKind::Cnn,
         }
     }
 
@@ -57,10 +57,10 @@ impl ModelKind {
 }
 
 /// A network.
-pub type Model = Box<dyn Layer + Send + Sync>;
+pub type BoxedModel = Box<dyn Layer + Send + Sync>;
 
 /// The network that the settings ask for.
-pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model> {
+pub fn build(settings: &SupervisedSettings, shape: Shape, outputs: usize) -> Result<BoxedModel> {
     let sizes = settings.sizes.iter().copied();
     let head = |inputs: usize| Head::new(inputs, outputs, settings.dropout);
     let wrong =
@@ -96,7 +96,7 @@ pub fn build(settings: &Settings, shape: Shape, outputs: usize) -> Result<Model>
 }
 
 /// What training a network needs of memory, at least: by its sizes alone, since a large one cannot be built.
-pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -> Need {
+pub fn need(settings: &SupervisedSettings, shape: Shape, outputs: usize, samples: usize) -> Need {
     let sizes = weights(settings, &shape, outputs as u128);
     let (all, largest) = sizes.into_iter().fold((0u128, 0u128), |(all, largest), (rows, columns)| {
         let numbers = rows.saturating_mul(columns);
@@ -112,7 +112,7 @@ pub fn need(settings: &Settings, shape: Shape, outputs: usize, samples: usize) -
 }
 
 /// Rows and columns of every matrix of weights; nothing for what [`build`] refuses.
-fn weights(settings: &Settings, shape: &Shape, outputs: u128) -> Vec<(u128, u128)> {
+fn weights(settings: &SupervisedSettings, shape: &Shape, outputs: u128) -> Vec<(u128, u128)> {
     let sizes: Vec<u128> = settings.sizes.iter().map(|&size| size as u128).collect();
     let Some(&last) = sizes.last() else { return vec![] };
     let chain = |first: u128| -> Vec<(u128, u128)> {
@@ -139,7 +139,7 @@ fn weights(settings: &Settings, shape: &Shape, outputs: u128) -> Vec<(u128, u128
 }
 
 /// Numbers that the backward pass reads again for every sample, at least: what each layer gives.
-fn kept_a_sample(settings: &Settings, shape: &Shape) -> u128 {
+fn kept_a_sample(settings: &SupervisedSettings, shape: &Shape) -> u128 {
     let sizes = settings.sizes.iter().map(|&size| size as u128);
     match (settings.model.as_str(), &shape[..]) {
         ("cnn", &[_, height, width]) => {

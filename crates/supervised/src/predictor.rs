@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use farad_data::{Array, Form, Normalize, Random, Transform};
+use farad_data::{Array, Normalize, Random, SampleForm, Transform};
 use farad_ir::Shape;
 use farad_nn::layers::Module as _;
 use farad_tensor::{DType, Device, Precision, Tensor};
@@ -13,15 +13,15 @@ use farad_train::{Inputs, Outputs, Prediction, Predictor, Signature, TrainError,
 
 use crate::error::Result;
 use crate::kind::KIND;
-use crate::models::{self, Model};
-use crate::settings::Settings;
+use crate::models::{self, BoxedModel};
+use crate::settings::SupervisedSettings;
 use crate::setup::{JUDGED, Setup};
 use crate::unseen::Unseen;
 
 /// The network of a run, on a device.
 pub struct Trained {
-    model: Model,
-    settings: Settings,
+    model: BoxedModel,
+    settings: SupervisedSettings,
     signature: Signature,
     device: Device,
     /// What is taken from inputs, and what the rest is multiplied by, by channel or column.
@@ -54,7 +54,7 @@ impl Trained {
     /// The best network of a run, on a device. The run's data are needed only if an earlier version made it.
     pub fn of(run: &Run, device: &Device) -> Result<Trained> {
         let learned = run.learned()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
-        let mut settings = Settings::of(run)?;
+        let mut settings = SupervisedSettings::of(run)?;
         if settings.shape.is_empty() || settings.means.is_empty() {
             settings = Setup::new(settings, device)?.settings;
         }
@@ -150,7 +150,7 @@ impl Predictor for Trained {
 }
 
 /// Means and the inverse of deviations, as `[1, channels, 1, ..]`.
-fn scaling(settings: &Settings, device: &Device) -> Result<[Tensor; 2]> {
+fn scaling(settings: &SupervisedSettings, device: &Device) -> Result<[Tensor; 2]> {
     let mut shape = vec![1; settings.shape.len() + 1];
     shape[1..].iter_mut().take(1).for_each(|size| *size = settings.means.len());
     let means: Vec<f32> = settings.means.iter().map(|&mean| mean as f32).collect();
@@ -163,10 +163,10 @@ fn scaling(settings: &Settings, device: &Device) -> Result<[Tensor; 2]> {
 }
 
 /// What a network takes and says, by what its run has written down.
-fn signature(settings: &Settings) -> Signature {
+fn signature(settings: &SupervisedSettings) -> Signature {
     let target = settings.target_name.clone();
     let inputs = match (settings.named_set().form, &settings.shape[..]) {
-        (Form::Table, _) | (_, [_] | []) => Inputs::Table {
+        (SampleForm::Table, _) | (_, [_] | []) => Inputs::Table {
             columns: settings.columns.clone(),
             targets: if target.is_empty() { vec![] } else { vec![target.clone()] },
             header: settings.header,

@@ -1,13 +1,13 @@
 //! The end of a run: charts, the confusion matrix, samples with what the model saw in them, and `report.md`.
 
-use super::samples::{self, Judged};
+use super::samples::{self, JudgedSample};
 use super::{Score, Task};
 use crate::error::Result;
 use farad_data::Dataset;
 use farad_train::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, count, counted};
 
 /// What a report needs to know beside the run.
-pub struct Outcome<'a> {
+pub struct SupervisedReportInputs<'a> {
     /// What was learned, e.g. `mnist with a cnn`.
     pub title: String,
     /// Lines about model, data and settings: name and value.
@@ -30,7 +30,7 @@ pub struct Outcome<'a> {
 const MOST_CLASSES: usize = 30;
 
 /// Writes `plots/`, `result.json` and `report.md` into a run.
-pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
+pub fn write(run: &Run, outcome: &SupervisedReportInputs) -> Result<()> {
     let mut figures = charts(run, outcome)?;
     if let Some(confusion) = &outcome.score.confusion {
         let matrix = confusion.matrix(outcome.dataset.classes(), outcome.judged_on, &about(outcome));
@@ -46,8 +46,8 @@ pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
 }
 
 /// What came out, for lists of runs.
-fn conclusion(outcome: &Outcome) -> Conclusion {
-    let Outcome { judged_on: on, score, steps, .. } = *outcome;
+fn conclusion(outcome: &SupervisedReportInputs) -> Conclusion {
+    let SupervisedReportInputs { judged_on: on, score, steps, .. } = *outcome;
     match (score.accuracy, score.explained) {
         (Some(accuracy), _) => Conclusion::share(steps, &format!("{on} accuracy"), accuracy),
         (None, Some(explained)) => Conclusion::share(steps, &format!("{on} explained variance"), explained),
@@ -63,7 +63,7 @@ const SAMPLES: &str = "Samples. First the mistakes that the model was most sure 
     and what was seen instead; then samples that were seen right.";
 
 /// What a picture is about: the run in a few words.
-fn about(outcome: &Outcome) -> String {
+fn about(outcome: &SupervisedReportInputs) -> String {
     let fact = |name: &str| outcome.facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.as_str());
     let seed = fact("seed").map(|seed| format!("seed {seed}"));
     let words = [Some(outcome.title.clone()), seed, fact("device").map(str::to_string)];
@@ -71,7 +71,7 @@ fn about(outcome: &Outcome) -> String {
 }
 
 /// Losses of training and validation, and how good the model was.
-fn charts(run: &Run, outcome: &Outcome) -> Result<Vec<(&'static str, String)>> {
+fn charts(run: &Run, outcome: &SupervisedReportInputs) -> Result<Vec<(&'static str, String)>> {
     let (log, about) = (LogTable::read(run.log_path())?, about(outcome));
     let unit = if outcome.task == Task::Classify { "cross-entropy (nats)" } else { "mean squared error" };
     let chart = Chart::new("Loss during training", "step", unit).about(&about).log_y();
@@ -95,24 +95,24 @@ fn charts(run: &Run, outcome: &Outcome) -> Result<Vec<(&'static str, String)>> {
 }
 
 /// Pictures of samples with what the model saw; none if they are no pictures.
-fn samples(outcome: &Outcome) -> Result<Option<Sheet>> {
+fn samples(outcome: &SupervisedReportInputs) -> Result<Option<Sheet>> {
     let Score { predictions, labels, confidences, .. } = outcome.score;
     if predictions.is_empty() || outcome.task != Task::Classify {
         return Ok(None);
     }
     let judged = |place: usize| {
         let sure = confidences.get(place).copied();
-        Judged { place, class: labels[place], seen: predictions[place], sure }
+        JudgedSample { place, class: labels[place], seen: predictions[place], sure }
     };
-    let all: Vec<Judged> = (0..labels.len()).map(judged).collect();
+    let all: Vec<JudgedSample> = (0..labels.len()).map(judged).collect();
     samples::sheet(&all, outcome.dataset.classes(), &about(outcome), |place| {
         let input = outcome.dataset.get(place)?.input;
         Ok(samples::picture(&input.to_f32(), &input.shape()))
     })
 }
 
-fn page(run: &Run, outcome: &Outcome, figures: &[(&str, String)]) -> Result<String> {
-    let Outcome { title, facts, judged_on, score, dataset, next, .. } = outcome;
+fn page(run: &Run, outcome: &SupervisedReportInputs, figures: &[(&str, String)]) -> Result<String> {
+    let SupervisedReportInputs { title, facts, judged_on, score, dataset, next, .. } = outcome;
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let mut page = Page::with_result(title, &sentence(judged_on, score));
     let time = [("training time".to_string(), format!("{seconds:.1} s"))];

@@ -1,6 +1,6 @@
 //! A sheet of samples with what a model saw in them: the mistakes first, then some that were seen right.
 
-use farad_train::run::{Picture, Sheet, Tile, thousands};
+use farad_train::run::{Picture, Sheet, Thumbnail, thousands};
 
 /// Mistakes on a sheet, and as many that were seen right.
 const SHOWN: usize = 18;
@@ -9,7 +9,7 @@ const SIDE: f64 = 72.0;
 
 /// What is known of one sample of a set: its place, its class, the class seen, and how sure the model was, if it says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedSample {
     /// Its place in the set.
     pub place: usize,
     /// Its class.
@@ -20,7 +20,7 @@ pub struct Judged {
     pub sure: Option<f32>,
 }
 
-impl Judged {
+impl JudgedSample {
     fn is_right(&self) -> bool {
         self.class == self.seen
     }
@@ -29,12 +29,12 @@ impl Judged {
 /// Draws a sheet of the mistakes that the model was most sure of, and of the first samples that were seen right.
 /// `picture` says what the sample at a place looks like; none if samples are no pictures.
 pub fn sheet<E>(
-    all: &[Judged],
+    all: &[JudgedSample],
     classes: &[String],
     about: &str,
     mut picture: impl FnMut(usize) -> Result<Option<Picture>, E>,
 ) -> Result<Option<Sheet>, E> {
-    let mut mistakes: Vec<&Judged> = all.iter().filter(|sample| !sample.is_right()).collect();
+    let mut mistakes: Vec<&JudgedSample> = all.iter().filter(|sample| !sample.is_right()).collect();
     mistakes.sort_by(|a, b| b.sure.unwrap_or(0.0).total_cmp(&a.sure.unwrap_or(0.0)));
     let (count, ordered) = (mistakes.len(), all.iter().any(|sample| sample.sure.is_some()));
     let order = if ordered { ", the surest first" } else { "" };
@@ -52,9 +52,9 @@ pub fn sheet<E>(
             false => {
                 let seen = [Some(format!("seen: {}", name(sample.seen))), sure].into_iter().flatten();
                 let lines = [format!("is {}", name(sample.class)), seen.collect::<Vec<_>>().join(", ")];
-                Tile::new(picture.png(), &lines).wrong()
+                Thumbnail::new(picture.png(), &lines).wrong()
             }
-            true => Tile::new(
+            true => Thumbnail::new(
                 picture.png(),
                 &[Some(name(sample.class)), sure].into_iter().flatten().collect::<Vec<_>>(),
             ),
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_surest_mistake_is_first() {
-        let judged = |place, class, seen, sure| Judged { place, class, seen, sure: Some(sure) };
+        let judged = |place, class, seen, sure| JudgedSample { place, class, seen, sure: Some(sure) };
         let all = [judged(0, 1, 1, 0.9), judged(1, 0, 1, 0.6), judged(2, 1, 0, 0.98)];
         let names = ["cat".to_string(), "dog".to_string()];
         let mut asked = Vec::new();
@@ -102,7 +102,7 @@ mod tests {
         assert!(sheet_of_tables(&all).is_none());
     }
 
-    fn sheet_of_tables(all: &[Judged]) -> Option<Sheet> {
+    fn sheet_of_tables(all: &[JudgedSample]) -> Option<Sheet> {
         sheet::<()>(all, &[], "run", |_| Ok(picture(&[0.5; 4], &[4]))).unwrap()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farad_data::{Array, Dataset, Sample};
 
 use crate::error::Result;
-use crate::settings::Settings;
+use crate::settings::SupervisedSettings;
 
 /// A set whose targets are scaled as the settings say.
 pub struct Scaled {
@@ -16,7 +16,7 @@ pub struct Scaled {
 
 impl Scaled {
     /// Of a set with numbers as targets.
-    pub fn new(set: Arc<dyn Dataset>, settings: &Settings) -> Scaled {
+    pub fn new(set: Arc<dyn Dataset>, settings: &SupervisedSettings) -> Scaled {
         Scaled { set, mean: settings.target_mean, deviation: settings.target_deviation }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use farad_data::{
-    Array, Column, Csv, Dataset, Elements, Form, NamedSet, Opened, Random, Subset, TargetKind, split,
+    Array, Column, Csv, Dataset, Elements, NamedSet, Opened, Random, SampleForm, Subset, TargetKind, split,
 };
 use farad_ir::Shape;
 use farad_train::TrainError;
@@ -14,7 +14,7 @@ use farad_train::TrainError;
 use crate::Task;
 use crate::error::{FitError, Result};
 use crate::scaled::{Scaled, spread};
-use crate::settings::Settings;
+use crate::settings::SupervisedSettings;
 
 /// Samples that means and deviations are taken from at most.
 const MEASURED: usize = 2000;
@@ -39,7 +39,7 @@ pub struct Sets {
 
 impl Sets {
     /// Opens what the settings say, and writes down where it was found and how it is normalized.
-    pub fn open(settings: &mut Settings) -> Result<Sets> {
+    pub fn open(settings: &mut SupervisedSettings) -> Result<Sets> {
         let (train, test) = parts(settings)?;
         if test.is_empty() {
             return Err(FitError::NoTest { samples: train.len() }.into());
@@ -54,7 +54,7 @@ impl Sets {
             _ => (Task::Regress, first.target.shape().numel()),
         };
         // The run need not guess again, and says what it is.
-        if settings.target_kind == "guess" && settings.named_set().form == Form::Table {
+        if settings.target_kind == "guess" && settings.named_set().form == SampleForm::Table {
             settings.target_kind = if task == Task::Classify { "class" } else { "number" }.into();
         }
         let mut shape = first.input.shape();
@@ -89,7 +89,7 @@ impl Sets {
 }
 
 /// Whether the data are those that the run was made with: with others, samples that were learned may be judged on.
-fn known_again(settings: &mut Settings, train: &dyn Dataset, test: &dyn Dataset) -> Result<()> {
+fn known_again(settings: &mut SupervisedSettings, train: &dyn Dataset, test: &dyn Dataset) -> Result<()> {
     let samples = train.len() + test.len();
     if settings.samples == 0 {
         (settings.samples, settings.classes) = (samples, train.classes().to_vec());
@@ -103,7 +103,7 @@ fn known_again(settings: &mut Settings, train: &dyn Dataset, test: &dyn Dataset)
     if settings.classes != train.classes() {
         return changed("classes", settings.classes.join(", "), train.classes().join(", "));
     }
-    if settings.named_set().form == Form::Table {
+    if settings.named_set().form == SampleForm::Table {
         let (columns, target) = table(settings).columns(&settings.data)?;
         // Runs of earlier versions do not say.
         if settings.columns.is_empty() {
@@ -116,7 +116,7 @@ fn known_again(settings: &mut Settings, train: &dyn Dataset, test: &dyn Dataset)
 }
 
 /// The training part and the test part.
-fn parts(settings: &mut Settings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)> {
+fn parts(settings: &mut SupervisedSettings) -> Result<(Arc<dyn Dataset>, Arc<dyn Dataset>)> {
     let set = settings.named_set();
     if settings.data == "synthetic" {
         let needs = || TrainError::NeedsData { subject: set.name.into() };
@@ -142,7 +142,7 @@ fn place(set: &NamedSet, asked: &str) -> Result<PathBuf> {
 }
 
 /// A share of the samples for the end.
-fn held_back(set: Arc<dyn Dataset>, settings: &Settings) -> (Arc<dyn Dataset>, Arc<dyn Dataset>) {
+fn held_back(set: Arc<dyn Dataset>, settings: &SupervisedSettings) -> (Arc<dyn Dataset>, Arc<dyn Dataset>) {
     // Another seed than that of the validation part.
     let mut order = Random::at(settings.seed, 0x7465_7374, 0).permutation(set.len());
     let kept = ((1.0 - settings.test) * set.len() as f64).round() as usize;
@@ -150,7 +150,7 @@ fn held_back(set: Arc<dyn Dataset>, settings: &Settings) -> (Arc<dyn Dataset>, A
     (Arc::new(Subset::new(set.clone(), order)), Arc::new(Subset::new(set, test)))
 }
 
-fn table(settings: &Settings) -> Csv {
+fn table(settings: &SupervisedSettings) -> Csv {
     let column = |text: &str| Column::Name(text.into());
     let mut csv = Csv::new().kind(match settings.target_kind.as_str() {
         "class" => TargetKind::Class,

@@ -1,22 +1,22 @@
 //! Everything about such a training that a user may set, one row each. Set and model give the defaults; a run's
 //! `config.toml` has these keys.
 
-use farad_data::{DATA_SETS, Form, NamedSet};
+use farad_data::{DATA_SETS, NamedSet, SampleForm};
 use farad_train::LoopSettings;
 use farad_train::run::Run;
-use farad_train::settings::{Range, Settings as _, Takes};
+use farad_train::settings::{NumberRange, SettingsTable as _, Takes};
 
 use crate::error::Result;
 use crate::models::ModelKind;
 
 /// Numbers from 0 on.
-const FROM_ZERO: Takes = Takes::Number(Range::from(0.0));
+const FROM_ZERO: Takes = Takes::Number(NumberRange::from(0.0));
 /// Shares of one.
-const SHARE: Takes = Takes::Number(Range::from(0.0).below(1.0));
+const SHARE: Takes = Takes::Number(NumberRange::from(0.0).below(1.0));
 
 farad_train::settings! {
     /// What a network on a data set is trained with.
-    pub struct Settings {
+    pub struct SupervisedSettings {
         set: String = "mnist".into(), Takes::one_of(NamedSet::names()), "The data set.";
         model: String = "cnn".into(), Takes::one_of(ModelKind::ALL.map(ModelKind::name)), "The network.";
         data: String = String::new(), Takes::Text, "Where the data are; `synthetic` draws them.";
@@ -25,8 +25,8 @@ farad_train::settings! {
         epochs: u64 = 6, Takes::Whole(1, 1_000_000), "Passes over the training set.";
         batch: usize = 128, Takes::Whole(1, 1_000_000), "Samples per step.";
         learning_rate: f64 = 2e-3, FROM_ZERO, "The largest learning rate.";
-        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad_nn::optim::Named::names()), "The optimizer of the weights.";
-        schedule: String = "cosine".into(), Takes::one_of(farad_nn::optim::schedule::Named::names()), "How the learning rate changes.";
+        optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad_nn::optim::OptimizerRow::names()), "The optimizer of the weights.";
+        schedule: String = "cosine".into(), Takes::one_of(farad_nn::optim::schedule::ScheduleRow::names()), "How the learning rate changes.";
         warm_up: u64 = 100, Takes::from(0), "Steps over which the rate grows to its largest.";
         weight_decay: f64 = 0.02, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
@@ -43,8 +43,8 @@ farad_train::settings! {
         target_kind: String = "guess".into(), Takes::one_of(["guess", "class", "number"]), "What a table's target is.";
         means: Vec<f64> = vec![], Takes::Numbers, "Means of the inputs, by channel or column; found when the run is made.";
         deviations: Vec<f64> = vec![], Takes::Numbers, "Standard deviations of the inputs; found when the run is made.";
-        #[later] target_mean: f64 = 0.0, Takes::Number(Range::ANY), "The mean of targets that are numbers; found when the run is made.";
-        #[later] target_deviation: f64 = 1.0, Takes::Number(Range::ANY), "Their standard deviation; targets are learned with mean 0 and deviation 1.";
+        #[later] target_mean: f64 = 0.0, Takes::Number(NumberRange::ANY), "The mean of targets that are numbers; found when the run is made.";
+        #[later] target_deviation: f64 = 1.0, Takes::Number(NumberRange::ANY), "Their standard deviation; targets are learned with mean 0 and deviation 1.";
         #[later] classes: Vec<String> = vec![], Takes::Texts, "Names of the classes; found when the run is made.";
         #[later] columns: Vec<String> = vec![], Takes::Texts, "Names of a table's inputs; found when the run is made.";
         #[later] target_name: String = String::new(), Takes::Text, "The name of a table's target; found when the run is made.";
@@ -55,36 +55,36 @@ farad_train::settings! {
     }
 }
 
-impl Settings {
+impl SupervisedSettings {
     /// What is good for a set and a model.
-    pub fn new(set: &NamedSet, model: ModelKind) -> Settings {
+    pub fn new(set: &NamedSet, model: ModelKind) -> SupervisedSettings {
         let (epochs, sizes) = match (set.form, model) {
-            (Form::Table, _) => (60, vec![64, 64]),
-            (Form::Color, ModelKind::Cnn) => (20, vec![64, 128, 256]),
+            (SampleForm::Table, _) => (60, vec![64, 64]),
+            (SampleForm::Color, ModelKind::Cnn) => (20, vec![64, 128, 256]),
             (_, ModelKind::Mlp) => (12, vec![256, 128]),
             (_, ModelKind::Cnn) => (6, vec![16, 32]),
             (_, ModelKind::Rnn) => (6, vec![128]),
         };
-        let table = set.form == Form::Table;
-        Settings {
+        let table = set.form == SampleForm::Table;
+        SupervisedSettings {
             set: set.name.into(),
             model: model.name().into(),
             epochs,
             batch: if table { 32 } else { 128 },
             sizes,
             dropout: if table { 0.0 } else { 0.2 },
-            augment: set.form == Form::Color,
+            augment: set.form == SampleForm::Color,
             course: LoopSettings { checkpoint_every: 200, ..LoopSettings::default() },
-            ..Settings::default()
+            ..SupervisedSettings::default()
         }
     }
 
     /// Of a run.
-    pub fn of(run: &Run) -> Result<Settings> {
+    pub fn of(run: &Run) -> Result<SupervisedSettings> {
         let text = |key: &str| run.config().get(key).and_then(|value| value.as_str());
         let set = text("set").and_then(NamedSet::of).unwrap_or(&DATA_SETS[0]);
         let model = text("model").and_then(ModelKind::named).unwrap_or(ModelKind::usual(set));
-        let mut settings = Settings::new(set, model);
+        let mut settings = SupervisedSettings::new(set, model);
         settings.take_config(run.config())?;
         Ok(settings)
     }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn values_that_make_no_sense_are_refused() {
-        let mut settings = Settings::new(&DATA_SETS[0], ModelKind::Mlp);
+        let mut settings = SupervisedSettings::new(&DATA_SETS[0], ModelKind::Mlp);
         let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
         assert_eq!(refused("batch"), "settings: `batch` is not key=value\nhelp: such as --set batch=64");
         assert_eq!(refused("batch=0"), "settings: batch takes a whole number from 1 on, not `0`");
@@ -127,7 +127,7 @@ mod tests {
     /// The other formats are in the command's `tests/formats`.
     #[test]
     fn a_damaged_config_is_an_error_or_makes_sense() {
-        let sample = Settings::new(NamedSet::of("csv").expect("a row"), ModelKind::Mlp)
+        let sample = SupervisedSettings::new(NamedSet::of("csv").expect("a row"), ModelKind::Mlp)
             .table()
             .to_string()
             .into_bytes();
@@ -135,9 +135,9 @@ mod tests {
         for seed in 0..2000 {
             let damaged = farad_testkit::Mutator::new(seed).damaged(std::slice::from_ref(&sample));
             let Ok(table) = String::from_utf8_lossy(&damaged).parse::<Table>() else { continue };
-            let mut settings = Settings::default();
+            let mut settings = SupervisedSettings::default();
             if settings.take(&table).is_ok() {
-                Settings::default().take(&settings.table()).expect("what is read makes sense");
+                SupervisedSettings::default().take(&settings.table()).expect("what is read makes sense");
                 sound += 1;
             }
         }

@@ -1,6 +1,6 @@
 //! A training put together: data, model, optimizer, loaders.
 
-use farad_data::{DataLoader, Dataset, Form, HorizontalFlip, Normalize, RandomCrop, Resize};
+use farad_data::{DataLoader, Dataset, HorizontalFlip, Normalize, RandomCrop, Resize, SampleForm};
 use farad_nn::layers::Module;
 use farad_nn::optim::Clip;
 use farad_nn::optim::schedule::{self, Course, Schedule};
@@ -10,7 +10,7 @@ use farad_train::{OptimizerOptions, optimizer};
 use crate::error::Result;
 use crate::models;
 use crate::sets::Sets;
-use crate::settings::Settings;
+use crate::settings::SupervisedSettings;
 use crate::trainee::Network;
 use crate::{Fit, Score, Task};
 
@@ -22,7 +22,7 @@ const SHIFT: usize = 4;
 /// Everything that a training is made of.
 pub struct Setup {
     /// What was asked for.
-    pub settings: Settings,
+    pub settings: SupervisedSettings,
     /// The data in their parts.
     pub sets: Sets,
     /// Where it is trained.
@@ -31,7 +31,7 @@ pub struct Setup {
 
 impl Setup {
     /// Opens the data. The settings say where, or where they were found when they do not.
-    pub fn new(mut settings: Settings, device: &Device) -> Result<Setup> {
+    pub fn new(mut settings: SupervisedSettings, device: &Device) -> Result<Setup> {
         let sets = Sets::open(&mut settings)?;
         settings.device = device.name().to_string();
         let mut setup = Setup { settings, sets, device: device.clone() };
@@ -57,7 +57,7 @@ impl Setup {
         let mut train = train.shuffle(settings.seed).workers(settings.workers).prefetch(4);
         if settings.augment && self.sets.shape.rank() == 3 {
             train = train.transform(RandomCrop { padding: SHIFT * self.sets.shape[2] / 32 });
-            if settings.named_set().form == Form::Color {
+            if settings.named_set().form == SampleForm::Color {
                 train = train.transform(HorizontalFlip);
             }
         }
@@ -97,7 +97,7 @@ impl Setup {
         let steps = (settings.epochs * self.batches()).max(1);
         let warm_up = settings.warm_up.min(steps / 4);
         let course = Course { rate: settings.learning_rate, warm_up, steps };
-        schedule::Named::of(&settings.schedule).expect("checked").schedule(&course)
+        schedule::ScheduleRow::of(&settings.schedule).expect("checked").schedule(&course)
     }
 
     /// Steps of an epoch.

@@ -5,8 +5,8 @@
 
 use farad_data::{Batches, DataLoader, Position};
 use farad_tensor::{Device, Precision, RandomState, Tensor};
-use farad_train::run::{Cell, Checkpoint, Run, Value, count, counted, json};
-use farad_train::{LoopSettings, Outcome, Summary, Trainee, Validation, Watcher};
+use farad_train::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
+use farad_train::{LoopSettings, Outcome, Trainee, TrainingSummary, Validation, Watcher};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{FitError, Result};
@@ -157,11 +157,11 @@ impl Trainee for Network {
         COLUMNS.map(str::to_string).to_vec()
     }
 
-    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
         let loss = losses.and_then(|losses| losses.first().copied());
         let rate = self.fit.rate_at(step.saturating_sub(1));
         let mut row = vec![self.epoch_of(step).into(), loss.into(), rate.into()];
-        row.extend(validation.map_or(vec![Cell::default(); 2], |validation| validation.cells.clone()));
+        row.extend(validation.map_or(vec![LogCell::default(); 2], |validation| validation.cells.clone()));
         row
     }
 
@@ -228,7 +228,7 @@ impl Trainee for Network {
         "now judging on the test set".into()
     }
 
-    fn conclude(&mut self, run: &Run, summary: &Summary, _: &dyn Watcher) -> Result<Outcome> {
+    fn conclude(&mut self, run: &Run, summary: &TrainingSummary, _: &dyn Watcher) -> Result<Outcome> {
         let Some(setup) = &self.setup else { return Ok(Outcome::default()) };
         if self.course.keep_best
             && let Some(best) = run.learned()?
@@ -239,8 +239,16 @@ impl Trainee for Network {
         let (dataset, task, steps) = (&*setup.sets.test, setup.sets.task, summary.steps);
         let next = format!("farad eval {}", farad_train::run::shell_word(run.path()));
         let (title, facts) = (setup.settings.title(), self.facts(setup));
-        let report =
-            report::Outcome { title, facts, judged_on: "test", score: &score, dataset, task, steps, next };
+        let report = report::SupervisedReportInputs {
+            title,
+            facts,
+            judged_on: "test",
+            score: &score,
+            dataset,
+            task,
+            steps,
+            next,
+        };
         report::write(run, &report)?;
         Ok(outcome(&setup.settings, &score, steps)
             .next("eval RUN", "judge it again")

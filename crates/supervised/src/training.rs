@@ -24,7 +24,7 @@ pub struct Pace {
 
 /// The progress of a training.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct SupervisedProgress {
     /// Steps made.
     pub step: u64,
     /// Steps at the end.
@@ -39,7 +39,7 @@ pub struct Progress {
 
 /// How training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct SupervisedSummary {
     /// Steps made.
     pub steps: u64,
     /// Epochs that are over.
@@ -94,12 +94,16 @@ impl Training {
     }
 
     /// Trains to the end, or until asked to stop; `watch` gets the progress.
-    pub fn train(&mut self, stop: &Stop, watch: impl FnMut(&Progress)) -> Result<Summary> {
+    pub fn train(
+        &mut self,
+        stop: &Stop,
+        watch: impl FnMut(&SupervisedProgress),
+    ) -> Result<SupervisedSummary> {
         let (epochs, batches) = (self.0.trainee().epochs(), self.0.trainee().epoch().max(1));
         let watcher = Watching { watch: RefCell::new(watch), epochs, batches };
         let summary = self.0.train(stop, &watcher)?;
         let (steps, interrupted) = (summary.steps, summary.interrupted);
-        Ok(Summary { steps, epochs: steps / batches, interrupted })
+        Ok(SupervisedSummary { steps, epochs: steps / batches, interrupted })
     }
 }
 
@@ -110,11 +114,11 @@ struct Watching<F> {
     batches: u64,
 }
 
-impl<F: FnMut(&Progress)> Watcher for Watching<F> {
+impl<F: FnMut(&SupervisedProgress)> Watcher for Watching<F> {
     fn trained(&self, progress: &farad_train::Progress) {
         let (step, steps) = (progress.step, progress.steps);
         let loss = progress.losses.first().copied().unwrap_or(f32::NAN);
         let (epoch, epochs) = (step.div_ceil(self.batches), self.epochs);
-        (self.watch.borrow_mut())(&Progress { step, steps, epoch, epochs, loss });
+        (self.watch.borrow_mut())(&SupervisedProgress { step, steps, epoch, epochs, loss });
     }
 }

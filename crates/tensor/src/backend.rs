@@ -65,7 +65,7 @@ pub static BACKENDS: &[BackendRow] = &[
                 adapter: None,
             }]
         },
-        open: |_, options| Ok(Arc::new(farad_cpu::Device::with_limit(options.memory_limit))),
+        open: |_, options| Ok(Arc::new(farad_cpu::CpuDevice::with_limit(options.memory_limit))),
     },
     #[cfg(feature = "gpu")]
     gpu::ROW,
@@ -84,7 +84,7 @@ pub static BACKENDS: &[BackendRow] = &[
                 adapter: None,
             }]
         },
-        open: |_, options| Ok(Arc::new(farad_reference::Device::new(options.memory_limit))),
+        open: |_, options| Ok(Arc::new(farad_reference::ReferenceDevice::new(options.memory_limit))),
     },
 ];
 

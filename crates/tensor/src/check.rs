@@ -6,7 +6,7 @@ use farad_ir::reference::{Values, evaluate_outputs};
 use farad_ir::{DType, Graph, Scalar};
 
 use crate::error::Result;
-use crate::node::Value;
+use crate::node::KnownValue;
 use crate::recording::Recording;
 use crate::tensor::{Element, Tensor};
 
@@ -93,7 +93,7 @@ pub fn graph(outputs: &[Tensor]) -> Result<Graph> {
 
 /// Where a tensor's elements are: in which input, from which element on.
 fn place(tensor: &Tensor, recording: &Recording) -> Option<(usize, usize)> {
-    let Some(Value::Memory { memory, offset, .. }) = tensor.node.value() else { return None };
+    let Some(KnownValue::Memory { memory, offset, .. }) = tensor.node.value() else { return None };
     let at = recording.inputs.iter().position(|input| input.identity() == memory.identity())?;
     Some((at, offset))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 /// What the user asked for through the environment.
-pub struct Environment {
+pub struct EnvironmentVariables {
     /// `FARAD_DEVICE`: the device that `Device::best` gives.
     pub device: Option<String>,
     /// `FARAD_TUNING`: a file of tiles that `farad tune` made, for every GPU that is opened.
@@ -44,7 +44,7 @@ pub(crate) fn is_device_name(name: &str) -> bool {
     name == "best" || crate::backend::named(name).is_some()
 }
 
-impl Environment {
+impl EnvironmentVariables {
     /// `FARAD_DEVICE` where it is not the name of a device, whatever devices there are.
     pub fn unknown_device(&self) -> Option<&str> {
         self.device.as_deref().filter(|name| !is_device_name(name))
@@ -66,14 +66,14 @@ fn cache(get: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 /// The environment as it was at first use.
-pub static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
+pub static ENVIRONMENT: LazyLock<EnvironmentVariables> = LazyLock::new(|| {
     let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
     let fault = std::env::var("FARAD_FAULT").unwrap_or_default();
     let number = |name: &str| fault.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
     let (lose_after, memory_limit) = (number("lose-device"), number("memory"));
     let understood = fault.is_empty() || lose_after.is_some() || memory_limit.is_some();
     let has = |word: &str| debug.split(',').any(|w| w.trim() == word);
-    Environment {
+    EnvironmentVariables {
         device: std::env::var("FARAD_DEVICE").ok().filter(|d| !d.is_empty()),
         tuning: std::env::var_os("FARAD_TUNING").filter(|path| !path.is_empty()).map(Into::into),
         data: std::env::var_os("FARAD_DATA").filter(|path| !path.is_empty()).map(Into::into),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farad_runtime::profile::Phase;
 
 use crate::error::Result;
-use crate::node::Node;
+use crate::node::RecordedNode;
 use crate::recording::Recording;
 use crate::tensor::Tensor;
 
@@ -54,9 +54,9 @@ impl Tensor {
 fn replay(
     recording: &Recording,
     location: &'static Location<'static>,
-    like: &Node,
-) -> Vec<Option<Arc<Node>>> {
-    let mut nodes: Vec<Option<Arc<Node>>> = vec![None; recording.graph.nodes.len()];
+    like: &RecordedNode,
+) -> Vec<Option<Arc<RecordedNode>>> {
+    let mut nodes: Vec<Option<Arc<RecordedNode>>> = vec![None; recording.graph.nodes.len()];
     for (node, id) in &recording.nodes {
         nodes[id.index()] = Some(node.clone());
     }
@@ -65,12 +65,12 @@ fn replay(
             continue;
         }
         let node = recording.graph.node(id);
-        let operands: Option<Vec<Arc<Node>>> =
+        let operands: Option<Vec<Arc<RecordedNode>>> =
             node.operands.iter().map(|o| nodes[o.index()].clone()).collect();
         // Inputs and slices of inputs stand below leaves that are there already.
         let Some(operands) = operands.filter(|_| !is_leaf(&node.op)) else { continue };
         let location = node.location.unwrap_or(location);
-        let made = Node::recorded(
+        let made = RecordedNode::recorded(
             node.op.clone(),
             operands,
             node.shape,

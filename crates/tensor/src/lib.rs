@@ -79,7 +79,7 @@ pub use axes::{Axes, Kept, kept};
 pub use backend::{BACKENDS, BackendRow, FoundDevice, device_names, device_names_sentence};
 pub use checkpoint::checkpoint;
 pub use device::{Device, DeviceOptions, RandomState};
-pub use environment::{ENVIRONMENT, Environment};
+pub use environment::{ENVIRONMENT, EnvironmentVariables};
 pub use error::{Error, Result, disagreement};
 #[cfg(feature = "gpu")]
 pub use farad_gpu::{AdapterInfo, AdapterKind, adapters};

@@ -34,7 +34,7 @@ pub struct Maker {
 
 /// Makers of several pieces, and which of them.
 #[derive(Clone)]
-pub struct Origin(pub Arc<[Maker]>, pub usize);
+pub struct PieceOrigin(pub Arc<[Maker]>, pub usize);
 
 /// The live memory of a device.
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub struct LiveList(Mutex<LiveTensors>);
 
 #[derive(Default)]
 struct LiveTensors {
-    pieces: Vec<(WeakMemory, Origin)>,
+    pieces: Vec<(WeakMemory, PieceOrigin)>,
     /// How many there were after the last sweep.
     swept: usize,
     /// What was live when most was, and its largest pieces.
@@ -104,14 +104,14 @@ impl Maker {
         shape: Shape,
         dtype: DType,
         location: Option<&'static Location<'static>>,
-    ) -> Origin {
-        Origin(Arc::new([Maker { op: op.into(), shape, dtype, location }]), 0)
+    ) -> PieceOrigin {
+        PieceOrigin(Arc::new([Maker { op: op.into(), shape, dtype, location }]), 0)
     }
 }
 
 impl Device {
     /// Notes who made a piece of memory, so that reports can say it.
-    pub(crate) fn hold(&self, memory: &Memory, origin: Origin) {
+    pub(crate) fn hold(&self, memory: &Memory, origin: PieceOrigin) {
         let live = self.0.backend.bytes_live();
         let mut inner = self.live();
         inner.pieces.push((memory.downgrade(), origin));
@@ -165,10 +165,10 @@ impl LiveTensors {
 
     fn largest(&self) -> Vec<LiveTensor> {
         let alive = self.pieces.iter().filter_map(|(memory, origin)| Some((memory.bytes()?, origin)));
-        let mut sizes: Vec<(usize, &Origin)> = alive.collect();
+        let mut sizes: Vec<(usize, &PieceOrigin)> = alive.collect();
         sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         sizes.truncate(NAMED);
-        let tensor = |(bytes, Origin(makers, n)): (usize, &Origin)| {
+        let tensor = |(bytes, PieceOrigin(makers, n)): (usize, &PieceOrigin)| {
             let Maker { op, shape, dtype, location } = &makers[*n];
             let location = location.map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
             LiveTensor { bytes, op: op.to_string(), shape: *shape, dtype: *dtype, location }

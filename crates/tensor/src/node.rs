@@ -13,7 +13,7 @@ use crate::device::Device;
 use farad_runtime::Memory;
 
 /// A node of the recording.
-pub struct Node {
+pub struct RecordedNode {
     pub shape: Shape,
     pub dtype: DType,
     pub device: Device,
@@ -32,7 +32,7 @@ pub struct Node {
 #[derive(Default)]
 pub struct NodeState {
     pub history: Option<History>,
-    pub value: Option<Value>,
+    pub value: Option<KnownValue>,
     /// The history was taken away while somebody might still want it.
     pub spent: bool,
 }
@@ -41,31 +41,31 @@ pub struct NodeState {
 #[derive(Clone)]
 pub struct History {
     pub op: Op,
-    pub operands: Vec<Arc<Node>>,
+    pub operands: Vec<Arc<RecordedNode>>,
 }
 
 /// A known value.
 #[derive(Clone)]
-pub enum Value {
+pub enum KnownValue {
     /// Elements in device memory, from an element offset on.
     Memory { memory: Memory, offset: usize, whole: usize },
     /// One number that the host gives with every run.
     Number(Scalar),
 }
 
-impl Node {
+impl RecordedNode {
     pub fn recorded(
         op: Op,
-        operands: Vec<Arc<Node>>,
+        operands: Vec<Arc<RecordedNode>>,
         shape: Shape,
         dtype: DType,
         device: Device,
         location: &'static Location<'static>,
         region: Option<u32>,
-    ) -> Arc<Node> {
+    ) -> Arc<RecordedNode> {
         let pending = 1 + operands.iter().map(|o| o.pending.load(Ordering::Relaxed)).max().unwrap_or(0);
         let depth = 1 + operands.iter().map(|o| o.depth).max().unwrap_or(0);
-        Arc::new(Node {
+        Arc::new(RecordedNode {
             shape,
             dtype,
             device,
@@ -79,13 +79,13 @@ impl Node {
     }
 
     pub fn leaf(
-        value: Value,
+        value: KnownValue,
         shape: Shape,
         dtype: DType,
         device: Device,
         location: &'static Location<'static>,
-    ) -> Arc<Node> {
-        Arc::new(Node {
+    ) -> Arc<RecordedNode> {
+        Arc::new(RecordedNode {
             shape,
             dtype,
             device,
@@ -102,11 +102,11 @@ impl Node {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub fn value(&self) -> Option<Value> {
+    pub fn value(&self) -> Option<KnownValue> {
         self.state().value.clone()
     }
 
-    pub fn set_value(&self, value: Value) {
+    pub fn set_value(&self, value: KnownValue) {
         self.state().value = Some(value);
         self.pending.store(0, Ordering::Relaxed);
     }
@@ -124,7 +124,7 @@ impl Node {
 
     /// Drops the history if no tensor handle can reach anything in it: nobody can ask for a
     /// gradient there, so it would only hold memory.
-    pub fn prune(self: &Arc<Node>) {
+    pub fn prune(self: &Arc<RecordedNode>) {
         if !has_live_ancestor(self) {
             self.cut(false);
         }
@@ -132,8 +132,8 @@ impl Node {
 }
 
 /// Whether a user holds a handle to something that this node was computed from.
-pub fn has_live_ancestor(node: &Arc<Node>) -> bool {
-    let mut stack: Vec<Arc<Node>> = operands(node);
+pub fn has_live_ancestor(node: &Arc<RecordedNode>) -> bool {
+    let mut stack: Vec<Arc<RecordedNode>> = operands(node);
     let mut seen = std::collections::HashSet::new();
     while let Some(next) = stack.pop() {
         if next.handles.load(Ordering::Relaxed) > 0 {
@@ -146,12 +146,12 @@ pub fn has_live_ancestor(node: &Arc<Node>) -> bool {
     false
 }
 
-fn operands(node: &Node) -> Vec<Arc<Node>> {
+fn operands(node: &RecordedNode) -> Vec<Arc<RecordedNode>> {
     node.state().history.as_ref().map(|h| h.operands.clone()).unwrap_or_default()
 }
 
 // Chains of history can be long: take them apart in a loop instead of by recursion.
-impl Drop for Node {
+impl Drop for RecordedNode {
     fn drop(&mut self) {
         let Some(history) = self.state.get_mut().ok().and_then(|s| s.history.take()) else { return };
         let mut stack = history.operands;

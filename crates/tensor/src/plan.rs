@@ -13,7 +13,7 @@ use farad_runtime::{Executable, Memory};
 use crate::device::Device;
 use crate::environment::ENVIRONMENT;
 use crate::error::{Error, Result};
-use crate::live::{Maker, Origin};
+use crate::live::{Maker, PieceOrigin};
 use crate::numbers::Numbers;
 use crate::profile::{ProfileMode, ProfileOptions, kernel_table};
 use crate::recording::Recording;
@@ -246,7 +246,7 @@ impl Device {
                 .allocate(bytes)
                 .map_err(|e| lacking(plan.results.get(n..).unwrap_or_default(), "result", e))?;
             if n < plan.results.len() {
-                self.hold(&memory, Origin(plan.results.clone(), n));
+                self.hold(&memory, PieceOrigin(plan.results.clone(), n));
             }
             outputs.push(memory);
         }

@@ -7,7 +7,7 @@ use farad_ir::{DType, Graph, NodeId, Op, OpError, Shape, Span};
 
 use crate::error::{Error, Result};
 use crate::hashing::QuickMap;
-use crate::node::{Node, Value};
+use crate::node::{KnownValue, RecordedNode};
 use crate::tensor::Tensor;
 use farad_runtime::Memory;
 
@@ -20,15 +20,15 @@ pub struct Recording {
     /// The numbers that the host gives, as register words.
     pub words: Vec<u32>,
     /// Where every node went.
-    pub ids: QuickMap<*const Node, NodeId>,
+    pub ids: QuickMap<*const RecordedNode, NodeId>,
     /// The nodes, in graph order; keeps them alive.
-    pub nodes: Vec<(Arc<Node>, NodeId)>,
+    pub nodes: Vec<(Arc<RecordedNode>, NodeId)>,
     /// Nodes recorded by their history whose value is known, with the input that holds it.
     pub known: Vec<(NodeId, NodeId)>,
     /// A tensor that stands for a carry or a slice while a scan's body is recorded, if one is needed.
-    pub placeholder: Option<Arc<Node>>,
+    pub placeholder: Option<Arc<RecordedNode>>,
     /// Leaves whose history a step took away.
-    pub spent: Vec<(NodeId, Arc<Node>)>,
+    pub spent: Vec<(NodeId, Arc<RecordedNode>)>,
     memories: QuickMap<(u64, DType), NodeId>,
     regions: QuickMap<u32, u32>,
 }
@@ -36,7 +36,7 @@ pub struct Recording {
 impl Recording {
     /// Everything that `roots` need. Values end the search unless `through`: then history is
     /// followed wherever it is, as gradients need it.
-    pub fn of(roots: &[Arc<Node>], through: bool) -> Result<Recording> {
+    pub fn of(roots: &[Arc<RecordedNode>], through: bool) -> Result<Recording> {
         let mut recording = Recording::default();
         recording.graph.nodes.reserve(64);
         recording.nodes.reserve(64);
@@ -46,8 +46,9 @@ impl Recording {
     }
 
     /// Adds everything that more roots need and that is not there yet.
-    pub fn extend(&mut self, roots: &[Arc<Node>], through: bool) -> Result<()> {
-        let mut stack: Vec<(Arc<Node>, bool)> = roots.iter().rev().map(|r| (r.clone(), false)).collect();
+    pub fn extend(&mut self, roots: &[Arc<RecordedNode>], through: bool) -> Result<()> {
+        let mut stack: Vec<(Arc<RecordedNode>, bool)> =
+            roots.iter().rev().map(|r| (r.clone(), false)).collect();
         while let Some((node, ready)) = stack.pop() {
             if self.ids.contains_key(&Arc::as_ptr(&node)) {
                 continue;
@@ -71,7 +72,8 @@ impl Recording {
                 (_, Some(history)) if !ready => {
                     let below =
                         history.operands.iter().rev().filter(|o| !self.ids.contains_key(&Arc::as_ptr(o)));
-                    let operands: Vec<(Arc<Node>, bool)> = below.map(|o| (o.clone(), false)).collect();
+                    let operands: Vec<(Arc<RecordedNode>, bool)> =
+                        below.map(|o| (o.clone(), false)).collect();
                     drop(state);
                     stack.push((node, true));
                     stack.extend(operands);
@@ -147,22 +149,22 @@ impl Recording {
         }
     }
 
-    fn add(&mut self, node: Arc<Node>, id: NodeId) {
+    fn add(&mut self, node: Arc<RecordedNode>, id: NodeId) {
         self.ids.insert(Arc::as_ptr(&node), id);
         self.nodes.push((node, id));
     }
 
     /// The node of a known value: an input, or the part of one that the value lies in. Every call makes a node of
     /// its own, so that two tensors in one memory (a tensor and what was detached from it) stay two in gradients.
-    pub fn leaf(&mut self, value: &Value, shape: Shape, dtype: DType) -> NodeId {
+    pub fn leaf(&mut self, value: &KnownValue, shape: Shape, dtype: DType) -> NodeId {
         match value {
-            Value::Number(scalar) => {
+            KnownValue::Number(scalar) => {
                 let first = self.words.len();
                 self.words.extend(scalar.words());
                 let number = self.graph.parameter(first, dtype);
                 self.graph.reshape(number, shape)
             }
-            Value::Memory { memory, offset, whole } => {
+            KnownValue::Memory { memory, offset, whole } => {
                 let input = self.input(memory, *whole, dtype);
                 if *offset == 0 && *whole == shape.numel() {
                     return self.graph.push(Op::Reshape(shape), &[input]);
@@ -203,9 +205,10 @@ impl Recording {
     }
 
     /// Nodes without a value that a user still holds a handle to.
-    pub fn live(&self) -> Vec<(Arc<Node>, NodeId)> {
-        let live =
-            |node: &Arc<Node>| node.handles.load(Ordering::Relaxed) > 0 && node.state().value.is_none();
+    pub fn live(&self) -> Vec<(Arc<RecordedNode>, NodeId)> {
+        let live = |node: &Arc<RecordedNode>| {
+            node.handles.load(Ordering::Relaxed) > 0 && node.state().value.is_none()
+        };
         self.nodes.iter().filter(|(node, _)| live(node)).cloned().collect()
     }
 
@@ -225,7 +228,7 @@ impl Recording {
 
     /// A leaf without history that `root` depends on through floats, if any, apart from those that
     /// the gradient is asked at.
-    fn spent_below(&self, root: NodeId, targets: &[NodeId]) -> Option<&Arc<Node>> {
+    fn spent_below(&self, root: NodeId, targets: &[NodeId]) -> Option<&Arc<RecordedNode>> {
         if self.spent.is_empty() {
             return None;
         }

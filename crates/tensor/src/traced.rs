@@ -9,7 +9,7 @@ use farad_ir::{Graph, NodeId, Op};
 
 use crate::error::{Error, Result};
 use crate::hashing::QuickMap;
-use crate::node::{Node, Value};
+use crate::node::{KnownValue, RecordedNode};
 use crate::tensor::Tensor;
 
 thread_local! {
@@ -70,18 +70,18 @@ impl Traced {
 #[derive(Default)]
 struct Tracer {
     graph: Graph,
-    ids: QuickMap<*const Node, NodeId>,
+    ids: QuickMap<*const RecordedNode, NodeId>,
     leaves: Vec<Tensor>,
 }
 
 impl Tracer {
-    fn leaf(&mut self, node: &Arc<Node>) -> NodeId {
+    fn leaf(&mut self, node: &Arc<RecordedNode>) -> NodeId {
         let id = self.graph.input(self.leaves.len(), node.shape, node.dtype);
         self.leaves.push(Tensor::of(node.clone()));
         *self.ids.entry(Arc::as_ptr(node)).or_insert(id)
     }
 
-    fn follow(&mut self, root: &Arc<Node>) -> Result<()> {
+    fn follow(&mut self, root: &Arc<RecordedNode>) -> Result<()> {
         let mut stack = vec![(root.clone(), false)];
         while let Some((node, ready)) = stack.pop() {
             if self.ids.contains_key(&Arc::as_ptr(&node)) {
@@ -92,7 +92,7 @@ impl Tracer {
                 (state.history.clone(), state.value.clone())
             };
             let id = match (history, value) {
-                (None, Some(Value::Number(scalar))) => {
+                (None, Some(KnownValue::Number(scalar))) => {
                     let constant = self.graph.push(Op::Constant(scalar), &[]);
                     self.graph.reshape(constant, node.shape)
                 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use crate::device::Device;
 use crate::evaluate::evaluate;
-use crate::node::Node;
+use crate::node::RecordedNode;
 use crate::recording::Recording;
 use crate::tensor::Tensor;
 
@@ -36,11 +36,11 @@ pub fn finish_pending(device: &Device) {
 
 /// The pending contents of a device's buffers, in the order in which they were put there.
 #[derive(Default)]
-pub struct Unfinished(Mutex<Vec<Weak<Node>>>);
+pub struct Unfinished(Mutex<Vec<Weak<RecordedNode>>>);
 
 impl Unfinished {
     /// Remembers what was put into a buffer, if it is not computed yet.
-    pub fn note(&self, node: &Arc<Node>) {
+    pub fn note(&self, node: &Arc<RecordedNode>) {
         if node.value().is_some() {
             return;
         }
@@ -52,7 +52,7 @@ impl Unfinished {
     }
 
     /// What is still wanted and uses something that the recording computes.
-    pub fn beside(&self, recording: &Recording) -> Vec<Arc<Node>> {
+    pub fn beside(&self, recording: &Recording) -> Vec<Arc<RecordedNode>> {
         let mut wanted = self.wanted();
         wanted.retain(|node| meets(node, recording));
         wanted
@@ -69,7 +69,7 @@ impl Unfinished {
     }
 
     /// What is still wanted; the other notes are thrown away.
-    fn wanted(&self) -> Vec<Arc<Node>> {
+    fn wanted(&self) -> Vec<Arc<RecordedNode>> {
         let mut wanted = Vec::new();
         self.lock().retain(|note| match note.upgrade().filter(is_wanted) {
             Some(node) => {
@@ -81,18 +81,18 @@ impl Unfinished {
         wanted
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Node>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<RecordedNode>>> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 /// Whether somebody holds it and it is not computed yet.
-fn is_wanted(node: &Arc<Node>) -> bool {
+fn is_wanted(node: &Arc<RecordedNode>) -> bool {
     node.handles.load(Ordering::Relaxed) > 0 && node.value().is_none()
 }
 
 /// Whether pending work below a node is in the recording.
-fn meets(node: &Arc<Node>, recording: &Recording) -> bool {
+fn meets(node: &Arc<RecordedNode>, recording: &Recording) -> bool {
     let (mut stack, mut seen) = (vec![node.clone()], HashSet::new());
     while let Some(next) = stack.pop() {
         let state = next.state();

@@ -8,7 +8,7 @@ use farad_ir::{DType, Shape};
 use half::{bf16, f16};
 
 use crate::compare::Tolerance;
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// One thing that is tested.
 pub struct Case {
@@ -109,7 +109,7 @@ impl Input {
     }
 
     /// Elements as this dtype holds them, drawn from the range.
-    pub fn elements(&self, sample: &mut Sample) -> Vec<f64> {
+    pub fn elements(&self, sample: &mut NumberStream) -> Vec<f64> {
         if self.apart {
             return self.spread(sample).into_iter().map(|x| held(self.dtype, x)).collect();
         }
@@ -124,7 +124,7 @@ impl Input {
     }
 
     /// Evenly spread numbers, shuffled.
-    fn spread(&self, sample: &mut Sample) -> Vec<f64> {
+    fn spread(&self, sample: &mut NumberStream) -> Vec<f64> {
         let count = self.shape.numel();
         let step = (self.high - self.low) / count as f64;
         let mut elements: Vec<f64> = (0..count).map(|i| self.low + step * (i as f64 + 0.5)).collect();
@@ -251,7 +251,7 @@ impl Case {
 
     /// The elements of every input.
     pub fn elements(&self) -> Vec<Vec<f64>> {
-        let mut sample = Sample::named(&self.name());
+        let mut sample = NumberStream::named(&self.name());
         self.inputs.iter().map(|input| input.elements(&mut sample)).collect()
     }
 

@@ -5,7 +5,7 @@ use farad_ir::DType;
 
 use crate::case::{Case, Given, Input, float, half, whole};
 use crate::compare::Tolerance;
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// What is computed of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ impl Form {
         match self {
             Form::Alone => Ok(case.outputs(&given(case, device, false)?)),
             Form::Fused => {
-                let mut sample = Sample::new(5);
+                let mut sample = NumberStream::new(5);
                 let results = case.outputs(&given(case, device, true)?);
                 results.iter().map(|y| after(y, &mut sample)).collect()
             }
@@ -88,7 +88,7 @@ fn before(input: &Input, elements: &[f64], device: &Device) -> Result<Tensor> {
 }
 
 /// A result that a pointwise op with an operand of its own follows.
-fn after(y: &Tensor, sample: &mut Sample) -> Result<Tensor> {
+fn after(y: &Tensor, sample: &mut NumberStream) -> Result<Tensor> {
     let side = match y.dtype() {
         DType::Bool => return Ok(y.not()),
         DType::F16 => half(y.shape(), (-1.0, 1.0)),
@@ -102,7 +102,7 @@ fn after(y: &Tensor, sample: &mut Sample) -> Result<Tensor> {
 
 /// One number that depends on every float result; squares make it depend on linear ones twice.
 pub(crate) fn loss(case: &Case, given: &Given) -> Result<Tensor> {
-    let mut sample = Sample::new(9);
+    let mut sample = NumberStream::new(9);
     let mut sum = Tensor::zeros([], &given.device);
     for y in case.outputs(given).into_iter().filter(|y| y.dtype().is_float()) {
         let fine = if y.dtype() == DType::F64 { DType::F64 } else { DType::F32 };

@@ -22,4 +22,4 @@ pub use compare::{Tolerance, compare, read};
 pub use driver::{SuiteReport, announce, gpu, open_cpu, run};
 pub use form::{Form, differentiate};
 pub use mutate::Mutator;
-pub use sample::Sample;
+pub use sample::NumberStream;

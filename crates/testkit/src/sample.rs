@@ -2,18 +2,18 @@
 
 /// A stream of numbers from a seed (SplitMix64).
 #[derive(Clone, Debug)]
-pub struct Sample(u64);
+pub struct NumberStream(u64);
 
-impl Sample {
+impl NumberStream {
     /// The stream of a seed.
-    pub fn new(seed: u64) -> Sample {
-        Sample(seed)
+    pub fn new(seed: u64) -> NumberStream {
+        NumberStream(seed)
     }
 
     /// The stream of a name.
-    pub fn named(name: &str) -> Sample {
+    pub fn named(name: &str) -> NumberStream {
         // FNV-1a: stable between versions of Rust, unlike the standard hasher.
-        Sample(
+        NumberStream(
             name.bytes()
                 .fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ b as u64).wrapping_mul(0x0100_0000_01b3)),
         )

@@ -4,14 +4,14 @@
 use std::time::Instant;
 
 use farad::{Result, Tensor};
-use farad_testkit::{Case, Sample, SuiteReport, cases, differentiate, float, open_cpu};
+use farad_testkit::{Case, NumberStream, SuiteReport, cases, differentiate, float, open_cpu};
 
 /// Differences of a step of 1e-5 in double precision agree to about 1e-8; of a long sum, to 1e-6.
 const CLOSE: f64 = 3e-6;
 
 /// A sum of all gradients, weighted: one number to differentiate again.
 fn slope(loss: &Tensor, inputs: &[Tensor]) -> Result<Tensor> {
-    let mut sample = Sample::new(3);
+    let mut sample = NumberStream::new(3);
     let mut sum = Tensor::zeros([], loss.device());
     for g in loss.gradients_at(&inputs.iter().collect::<Vec<_>>())? {
         let weight = float(g.shape(), (-1.0, 1.0));

@@ -5,7 +5,7 @@ use toml::Table;
 
 use crate::error::{Result, TrainError};
 use crate::run::Run;
-use crate::settings::Settings;
+use crate::settings::SettingsTable;
 use crate::watcher::Watcher;
 
 /// What a user asks for, when a training begins, goes on or is judged.
@@ -49,7 +49,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Puts everything into settings: the file, then the flags that are called like a key, then the assignments.
-    pub fn fill<S: Settings>(&self, settings: &mut S) -> Result<()> {
+    pub fn fill<S: SettingsTable>(&self, settings: &mut S) -> Result<()> {
         if let Some(file) = &self.file {
             settings.take(file)?;
         }

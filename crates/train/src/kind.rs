@@ -1,6 +1,6 @@
 //! A kind of training: what all of them can do, whatever they train.
 //!
-//! A [`Kind`] is a row of the command's table: it knows names, settings and run folders. It makes a [`Prepared`] training,
+//! A [`TrainingKind`] is a row of the command's table: it knows names, settings and run folders. It makes a [`Prepared`] training,
 //! which can be refused without a trace; with a run's folder that becomes a [`Trainee`], which the loop
 //! ([`Training`](crate::Training)) drives. A new kind implements these three and gets a row in the table of kinds.
 //!
@@ -15,9 +15,9 @@ use crate::asked::{Asked, run_device};
 use crate::error::{Result, TrainError};
 use crate::outcome::Outcome;
 use crate::predict::Predictor;
-use crate::run::{Cell, Checkpoint, Run, shell_word};
+use crate::run::{Checkpoint, LogCell, Run, shell_word};
 use crate::settings::Setting;
-use crate::training::{LoopSettings, Standing, Summary};
+use crate::training::{LoopSettings, Standing, TrainingSummary};
 use crate::watcher::Watcher;
 
 /// Something that can be learned, by name.
@@ -66,7 +66,7 @@ pub enum Unit {
 }
 
 /// A kind of training.
-pub trait Kind: Sync {
+pub trait TrainingKind: Sync {
     /// What its run folders and checkpoints call it.
     fn name(&self) -> &'static str;
 
@@ -154,7 +154,7 @@ pub struct Validation {
     /// Whether an equally good model that comes later is taken for better: it has learned more.
     pub later_wins: bool,
     /// What the log has of it; the trainee knows which columns these are.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<LogCell>,
 }
 
 /// A model in training, and what is known of it. The loop calls [`Trainee::step`] and asks for whatever is due.
@@ -193,7 +193,7 @@ pub trait Trainee {
     fn columns(&self) -> Vec<String>;
 
     /// The row of a step: its losses if they are due, its validation if there was one.
-    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell>;
+    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell>;
 
     /// Looks at the model on what it does not learn from; none if there is nothing.
     fn validate(&mut self) -> Result<Option<Validation>>;
@@ -256,21 +256,21 @@ pub trait Trainee {
     fn concluding(&self) -> String;
 
     /// Judges what was learned and writes it down: report, pictures, `result.json`.
-    fn conclude(&mut self, run: &Run, summary: &Summary, watcher: &dyn Watcher) -> Result<Outcome>;
+    fn conclude(&mut self, run: &Run, summary: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome>;
 }
 
 /// The kinds that a program knows.
 #[derive(Clone, Copy)]
-pub struct Kinds(pub &'static [&'static dyn Kind]);
+pub struct Kinds(pub &'static [&'static dyn TrainingKind]);
 
 impl Kinds {
     /// All of them.
-    pub fn all(self) -> impl Iterator<Item = &'static dyn Kind> {
+    pub fn all(self) -> impl Iterator<Item = &'static dyn TrainingKind> {
         self.0.iter().copied()
     }
 
     /// The kind of a run; an error if no kind is called so.
-    pub fn of(self, run: &Run) -> Result<&'static dyn Kind> {
+    pub fn of(self, run: &Run) -> Result<&'static dyn TrainingKind> {
         self.named(run.kind()).ok_or_else(|| {
             let why = format!("its kind is `{}`, which this farad does not train", run.kind());
             TrainError::NotRun { path: run.path().into(), why }.into()
@@ -278,12 +278,12 @@ impl Kinds {
     }
 
     /// The kind that run folders call so.
-    pub fn named(self, name: &str) -> Option<&'static dyn Kind> {
+    pub fn named(self, name: &str) -> Option<&'static dyn TrainingKind> {
         self.all().find(|kind| kind.name() == name)
     }
 
     /// The kind that learns a subject, and the subject by its present name.
-    pub fn learning(self, subject: &str) -> Option<(&'static dyn Kind, Subject)> {
+    pub fn learning(self, subject: &str) -> Option<(&'static dyn TrainingKind, Subject)> {
         let subjects = self.all().flat_map(|kind| kind.subjects().into_iter().map(move |s| (kind, s)));
         subjects.into_iter().find(|(_, known)| known.is_called(subject))
     }

@@ -1,7 +1,7 @@
 //! The optimizers by name, for all kinds of training: rows of [`farad_nn::optim::OPTIMIZERS`].
 
 use farad_nn::layers::Parameter;
-use farad_nn::optim::{AnyOptimizer, Clip, Common, Named, OPTIMIZERS};
+use farad_nn::optim::{AnyOptimizer, Clip, Common, OPTIMIZERS, OptimizerRow};
 
 /// What an optimizer is made of, beside its parameters.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,10 +22,10 @@ pub fn optimizer(
     let groups = groups.into_iter().map(|(parameters, decay)| (parameters, decay.into())).collect();
     let betas = options.betas.map(|(first, second)| (first.into(), second.into()));
     let common = Common { clip: options.clip.unwrap_or(Clip::None), betas, ..Common::default() };
-    Named::of(name).unwrap_or(&OPTIMIZERS[0]).optimizer(groups, &common)
+    OptimizerRow::of(name).unwrap_or(&OPTIMIZERS[0]).optimizer(groups, &common)
 }
 
 /// Numbers that an optimizer remembers for each that it learns.
 pub fn moments(name: &str) -> u32 {
-    Named::of(name).map_or(1, |row| row.moments)
+    OptimizerRow::of(name).map_or(1, |row| row.moments)
 }

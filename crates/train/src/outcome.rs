@@ -56,17 +56,17 @@ impl<T: std::fmt::Display> From<T> for Toned {
 
 /// A table: titles and rows. Columns of numbers stand at the right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grid {
+pub struct TextTable {
     /// The titles of the columns, and whether they are of numbers.
     pub columns: Vec<(String, bool)>,
     /// A cell for each column.
     pub rows: Vec<Vec<Toned>>,
 }
 
-impl Grid {
+impl TextTable {
     /// A table without rows; columns of numbers are true.
-    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, bool)>) -> Grid {
-        Grid {
+    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, bool)>) -> TextTable {
+        TextTable {
             columns: columns.into_iter().map(|(title, right)| (title.into(), right)).collect(),
             rows: vec![],
         }
@@ -84,7 +84,7 @@ pub struct Outcome {
     /// For programs: one object per line.
     pub json: Vec<Value>,
     /// For people: a table, if there is one.
-    pub table: Option<Grid>,
+    pub table: Option<TextTable>,
     /// For people: lines after the table.
     pub lines: Vec<String>,
     /// What to say beside results.

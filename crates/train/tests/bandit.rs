@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use farad_nn::layers::Parameter;
 use farad_tensor::{Device, Tensor};
-use farad_train::run::{Cell, Checkpoint, LogTable, Run, Stop, Table, Value, json};
-use farad_train::settings::{Range, Setting, Settings, Takes};
+use farad_train::run::{Checkpoint, LogCell, LogTable, Run, Stop, Table, Value, json};
+use farad_train::settings::{NumberRange, Setting, SettingsTable, Takes};
 use farad_train::{
-    AnyOptimizer, Asked, Kind, Kinds, LoopSettings, OptimizerOptions, Outcome, Prepared, Progress, Result,
-    Subject, Summary, TrainError, Trainee, Training, Validation, Watcher, optimizer,
+    AnyOptimizer, Asked, Kinds, LoopSettings, OptimizerOptions, Outcome, Prepared, Progress, Result, Subject,
+    TrainError, Trainee, Training, TrainingKind, TrainingSummary, Validation, Watcher, optimizer,
 };
 
 farad_train::settings! {
@@ -19,8 +19,8 @@ farad_train::settings! {
         seed: u64 = 1, Takes::from(0), "The seed of what the arms pay.";
         arms: usize = 5, Takes::Whole(2, 1000), "Arms to choose from.";
         updates: u64 = 40, Takes::from(1), "Updates in all.";
-        learning_rate ["step_size"]: f64 = 0.1, Takes::Number(Range::from(0.0)), "The learning rate.";
-        optimizer: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "What updates the preferences.";
+        learning_rate ["step_size"]: f64 = 0.1, Takes::Number(NumberRange::from(0.0)), "The learning rate.";
+        optimizer: String = "adam".into(), Takes::one_of(farad::optim::OptimizerRow::names()), "What updates the preferences.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
 }
@@ -29,7 +29,7 @@ struct Bandits;
 
 const KINDS: Kinds = Kinds(&[&Bandits]);
 
-impl Kind for Bandits {
+impl TrainingKind for Bandits {
     fn name(&self) -> &'static str {
         "bandit"
     }
@@ -148,9 +148,9 @@ impl Trainee for Bandit {
         vec!["loss".into(), "payment".into()]
     }
 
-    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
         let loss = losses.map(|losses| losses[0]);
-        vec![loss.into(), validation.map_or(Cell::default(), |validation| validation.cells[0].clone())]
+        vec![loss.into(), validation.map_or(LogCell::default(), |validation| validation.cells[0].clone())]
     }
 
     fn validate(&mut self) -> Result<Option<Validation>> {
@@ -188,7 +188,7 @@ impl Trainee for Bandit {
         "now counting".into()
     }
 
-    fn conclude(&mut self, _: &Run, summary: &Summary, _: &dyn Watcher) -> Result<Outcome> {
+    fn conclude(&mut self, _: &Run, summary: &TrainingSummary, _: &dyn Watcher) -> Result<Outcome> {
         Ok(Outcome::new(json!({ "updates": summary.steps }), "done"))
     }
 }
@@ -252,7 +252,7 @@ fn a_bandit_learns_and_goes_on_with_the_same_bits() {
     let folder = Folder::new("whole");
     let set = ["log_every=3", "checkpoint_every=4", "keep_best=true"];
     let summary = start(&folder.at("whole"), &set).unwrap().train(&Stop::new(), &()).unwrap();
-    assert_eq!(summary, Summary { steps: 40, interrupted: false, early: None });
+    assert_eq!(summary, TrainingSummary { steps: 40, interrupted: false, early: None });
     let stop = Stop::new();
     let until = Until(14, &stop, RefCell::default());
     let broken = start(&folder.at("broken"), &set).unwrap().train(&stop, &until).unwrap();

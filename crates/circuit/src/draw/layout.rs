@@ -4,7 +4,7 @@
 //! neighbors, from left to right and back, and the order with the fewest crossings is kept. Then heights are chosen so
 //! that wires are as straight as the order allows. Invariant: heights are multiples of [`UNIT`], and no two places overlap.
 
-use super::parts::{DrawnSignal, Part, Parts};
+use super::parts::{DrawnPart, DrawnParts, DrawnSignal};
 
 /// The raster of heights.
 pub const UNIT: f64 = 4.5;
@@ -30,7 +30,7 @@ pub struct ColumnPlace {
 
 /// A piece of a wire between neighboring columns.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece {
+pub struct WireSegment {
     /// The place that it leaves.
     pub from: usize,
     /// The place that it reaches.
@@ -46,7 +46,7 @@ pub struct DrawingLayout {
     /// The places of every column, from above.
     pub columns: Vec<Vec<usize>>,
     /// All pieces of wires.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<WireSegment>,
     /// For every part, whether its operands change pins.
     pub swapped: Vec<bool>,
     /// How tall the drawing is.
@@ -57,14 +57,14 @@ pub struct DrawingLayout {
 
 impl DrawingLayout {
     /// How many places there would be: what a layout costs.
-    pub fn cost(parts: &Parts) -> usize {
+    pub fn cost(parts: &DrawnParts) -> usize {
         let last = last_readers(parts);
         let long = |(n, part): (usize, &super::parts::Placed)| last[n].saturating_sub(part.level + 1);
         parts.all.len() + parts.all.iter().enumerate().map(long).sum::<usize>()
     }
 
     /// Finds places for all parts.
-    pub fn of(parts: &Parts) -> DrawingLayout {
+    pub fn of(parts: &DrawnParts) -> DrawingLayout {
         let mut layout = DrawingLayout {
             places: Vec::new(),
             columns: vec![Vec::new(); parts.depth + 2],
@@ -90,7 +90,7 @@ impl DrawingLayout {
     }
 
     /// Places for parts, then for the wires that pass columns, and the pieces between them.
-    fn connect(&mut self, parts: &Parts) {
+    fn connect(&mut self, parts: &DrawnParts) {
         for (n, part) in parts.all.iter().enumerate() {
             self.add(n, false, part.level);
         }
@@ -101,7 +101,7 @@ impl DrawingLayout {
             let mut chain = vec![n];
             for column in part.level + 1..last[n] {
                 let place = self.add(n, true, column);
-                self.pieces.push(Piece { from: chain[chain.len() - 1], to: place, operand: 0 });
+                self.pieces.push(WireSegment { from: chain[chain.len() - 1], to: place, operand: 0 });
                 chain.push(place);
             }
             passing.push(chain);
@@ -110,7 +110,7 @@ impl DrawingLayout {
             for (operand, signal) in part.reads.iter().enumerate() {
                 if let DrawnSignal::Part(read) = *signal {
                     let from = passing[read][part.level - 1 - parts.all[read].level];
-                    self.pieces.push(Piece { from, to: n, operand });
+                    self.pieces.push(WireSegment { from, to: n, operand });
                 }
             }
         }
@@ -218,7 +218,7 @@ impl DrawingLayout {
     }
 
     /// Moves places towards their neighbors, as far as the order of their columns allows.
-    fn straighten(&mut self, parts: &Parts, round: usize) {
+    fn straighten(&mut self, parts: &DrawnParts, round: usize) {
         let (count, lines) = (self.columns.len(), self.lines(parts));
         for step in 0..count {
             let column = if round.is_multiple_of(2) { step } else { count - 1 - step };
@@ -236,7 +236,7 @@ impl DrawingLayout {
     }
 
     /// Where a place would like to be, less its offset, and how much.
-    fn wanted(&self, parts: &Parts, lines: &[f64], place: usize, offset: f64) -> (f64, f64) {
+    fn wanted(&self, parts: &DrawnParts, lines: &[f64], place: usize, offset: f64) -> (f64, f64) {
         if self.places[place].passes {
             // A wire that passes columns is straight all the way, which is more than to be near its neighbors.
             return (lines[self.places[place].part] - offset, 8.0);
@@ -254,7 +254,7 @@ impl DrawingLayout {
 
     /// For every part whose wire passes columns, the one height at which it would like to: that of its ends, as far as
     /// others leave room there.
-    fn lines(&self, parts: &Parts) -> Vec<f64> {
+    fn lines(&self, parts: &DrawnParts) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); parts.all.len()];
         let mut add = |part: usize, y: f64, weight: f64| {
             sums[part].0 += y * weight;
@@ -269,15 +269,15 @@ impl DrawingLayout {
         sums.into_iter().map(|(sum, weight)| sum / f64::max(weight, 0.1)).collect()
     }
 
-    fn pieces_at(&self, place: usize) -> impl Iterator<Item = &Piece> + '_ {
+    fn pieces_at(&self, place: usize) -> impl Iterator<Item = &WireSegment> + '_ {
         self.touching[place].iter().map(|&n| &self.pieces[n])
     }
 
     /// The height at which a piece reaches its place.
-    pub fn pin(&self, parts: &Parts, piece: &Piece) -> f64 {
+    pub fn pin(&self, parts: &DrawnParts, piece: &WireSegment) -> f64 {
         let place = &self.places[piece.to];
         let part = &parts.all[place.part];
-        if place.passes || !matches!(part.part, Part::Gate(_)) || part.reads.len() < 2 {
+        if place.passes || !matches!(part.part, DrawnPart::Gate(_)) || part.reads.len() < 2 {
             return place.y;
         }
         let upper = (piece.operand == 0) != self.swapped[place.part];
@@ -285,7 +285,7 @@ impl DrawingLayout {
     }
 
     /// The operand that comes from above takes the upper pin.
-    fn swap(&mut self, parts: &Parts) {
+    fn swap(&mut self, parts: &DrawnParts) {
         for n in parts.sources..parts.sources + parts.gates {
             let height = |operand: usize| {
                 let found = self.pieces_at(n).find(|piece| piece.to == n && piece.operand == operand);
@@ -310,7 +310,7 @@ impl DrawingLayout {
 }
 
 /// For every part, the level of its last reader.
-fn last_readers(parts: &Parts) -> Vec<usize> {
+fn last_readers(parts: &DrawnParts) -> Vec<usize> {
     let mut last = vec![0; parts.all.len()];
     for part in &parts.all {
         for signal in &part.reads {

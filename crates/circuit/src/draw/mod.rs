@@ -17,7 +17,7 @@ use farad_chart::{Anchor, Canvas, count, counted, fitted, palette, text_width};
 use crate::automaton::Automaton;
 use crate::netlist::Netlist;
 use layout::DrawingLayout;
-use parts::Parts;
+use parts::DrawnParts;
 use schematic::Schematic;
 use terminal::Terminals;
 
@@ -73,7 +73,8 @@ impl<'a> Drawing<'a> {
 
     /// The text of an SVG file.
     pub fn svg(&self) -> String {
-        let parts: Vec<Parts> = self.panels.iter().map(|(_, netlist, _)| Parts::of(netlist)).collect();
+        let parts: Vec<DrawnParts> =
+            self.panels.iter().map(|(_, netlist, _)| DrawnParts::of(netlist)).collect();
         let captions = self.panels.iter().zip(&parts);
         let captions =
             captions.map(|((title, netlist, _), parts)| format!("{title}: {}", caption(netlist, parts)));
@@ -107,7 +108,7 @@ impl<'a> Drawing<'a> {
 }
 
 /// Draws a small circuit with its title at this height; returns where it ends and how wide it is.
-fn panel(canvas: &mut Canvas, title: &str, terminals: &Terminals, parts: &Parts, y: f64) -> (f64, f64) {
+fn panel(canvas: &mut Canvas, title: &str, terminals: &Terminals, parts: &DrawnParts, y: f64) -> (f64, f64) {
     let (left, caption) = (palette::MARGIN, caption(terminals.netlist(), parts));
     canvas.bold((left, y), title, palette::TEXT + 1.0, palette::INK, Anchor::Start);
     let after = left + text_width(title, palette::TEXT + 2.0) + 8.0;
@@ -118,7 +119,7 @@ fn panel(canvas: &mut Canvas, title: &str, terminals: &Terminals, parts: &Parts,
 }
 
 /// How large a circuit is, in words.
-fn caption(netlist: &Netlist, parts: &Parts) -> String {
+fn caption(netlist: &Netlist, parts: &DrawnParts) -> String {
     let of = netlist.sources();
     let inputs = match parts.sources == of {
         true => counted(of, "input"),

@@ -4,15 +4,15 @@
 
 use farad_chart::{Canvas, Stack, thousands};
 
-use super::parts::{DrawnSignal, Part, Parts};
+use super::parts::{DrawnPart, DrawnParts, DrawnSignal};
 use super::symbol::Family;
 use crate::netlist::Netlist;
 
 /// Draws an overview from this height on; returns where it ends.
-pub fn draw(canvas: &mut Canvas, title: &str, netlist: &Netlist, parts: &Parts, top: f64) -> f64 {
+pub fn draw(canvas: &mut Canvas, title: &str, netlist: &Netlist, parts: &DrawnParts, top: f64) -> f64 {
     let mut counts = vec![vec![0usize; parts.depth]; Family::ALL.len()];
     for part in &parts.all {
-        if let Part::Gate(gate) = part.part {
+        if let DrawnPart::Gate(gate) = part.part {
             let family = Family::of(netlist.gates[gate].gate) as usize;
             counts[family][part.level - 1] += 1;
         }
@@ -30,7 +30,7 @@ pub fn draw(canvas: &mut Canvas, title: &str, netlist: &Netlist, parts: &Parts, 
 }
 
 /// For every level, how many signals from earlier levels are read at it or behind it.
-fn passing(parts: &Parts) -> Vec<f64> {
+fn passing(parts: &DrawnParts) -> Vec<f64> {
     let mut last = vec![0; parts.all.len()];
     for part in &parts.all {
         for signal in &part.reads {

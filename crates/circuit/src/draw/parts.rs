@@ -8,7 +8,7 @@ use crate::netlist::Netlist;
 
 /// Something with a place in the drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum DrawnPart {
     /// An input or register, by its wire.
     Source(usize),
     /// A gate, by its number.
@@ -30,7 +30,7 @@ pub enum DrawnSignal {
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// Which it is.
-    pub part: Part,
+    pub part: DrawnPart,
     /// The longest way to it, in gates; roots stand one behind the last gate.
     pub level: usize,
     /// What it reads, in the order of its operands.
@@ -38,7 +38,7 @@ pub struct Placed {
 }
 
 /// All parts, each after those that it reads.
-pub struct Parts {
+pub struct DrawnParts {
     /// Sources, then gates, then roots.
     pub all: Vec<Placed>,
     /// Gates among them.
@@ -49,9 +49,9 @@ pub struct Parts {
     pub sources: usize,
 }
 
-impl Parts {
+impl DrawnParts {
     /// Collects what is live.
-    pub fn of(netlist: &Netlist) -> Parts {
+    pub fn of(netlist: &Netlist) -> DrawnParts {
         let (live, levels, origins) = (netlist.live_wires(), netlist.levels(), origins(netlist));
         let mut read = vec![false; netlist.wires()];
         let live_gates = || {
@@ -68,7 +68,7 @@ impl Parts {
         let mut all = Vec::new();
         for wire in (0..netlist.sources()).filter(|&wire| read[wire]) {
             number[wire] = all.len();
-            all.push(Placed { part: Part::Source(wire), level: 0, reads: Vec::new() });
+            all.push(Placed { part: DrawnPart::Source(wire), level: 0, reads: Vec::new() });
         }
         let sources = all.len();
         let signal = |origin: BitOrigin, number: &[usize]| match origin {
@@ -79,15 +79,15 @@ impl Parts {
             let reads = node.operands().map(|wire| signal(origins[wire.index()], &number)).collect();
             let wire = netlist.sources() + n;
             number[wire] = all.len();
-            all.push(Placed { part: Part::Gate(n), level: levels[wire] as usize, reads });
+            all.push(Placed { part: DrawnPart::Gate(n), level: levels[wire] as usize, reads });
         }
         let gates = all.len() - sources;
         let depth = all.iter().map(|part| part.level).max().unwrap_or(0);
         for (n, wire) in netlist.roots().enumerate() {
             let reads = vec![signal(origins[wire.index()], &number)];
-            all.push(Placed { part: Part::Root(n), level: depth + 1, reads });
+            all.push(Placed { part: DrawnPart::Root(n), level: depth + 1, reads });
         }
-        Parts { all, gates, depth, sources }
+        DrawnParts { all, gates, depth, sources }
     }
 }
 

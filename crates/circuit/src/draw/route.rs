@@ -4,7 +4,7 @@
 //! a curve instead.
 
 use super::layout::DrawingLayout;
-use super::parts::Parts;
+use super::parts::DrawnParts;
 
 /// Between neighboring tracks.
 pub const TRACK: f64 = 7.0;
@@ -56,7 +56,7 @@ pub struct Channel {
 }
 
 /// The channel behind every column.
-pub fn channels(parts: &Parts, layout: &DrawingLayout) -> Vec<Channel> {
+pub fn channels(parts: &DrawnParts, layout: &DrawingLayout) -> Vec<Channel> {
     let mut wires: Vec<Vec<RoutedWire>> = vec![Vec::new(); layout.columns.len()];
     let mut of_place = vec![usize::MAX; layout.places.len()];
     for piece in &layout.pieces {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use farad_chart::{Anchor, Canvas, Color, palette, text_width};
 
 use super::layout::{DrawingLayout, UNIT};
-use super::parts::{DrawnSignal, Part, Parts};
+use super::parts::{DrawnPart, DrawnParts, DrawnSignal};
 use super::route::{Channel, RoutedWire, TRACK, channels};
 use super::symbol::{self, Family};
 use super::terminal::Terminals;
@@ -25,7 +25,7 @@ const CORNER: f64 = 3.5;
 pub struct Schematic<'a> {
     netlist: &'a Netlist,
     terminals: &'a Terminals<'a>,
-    parts: &'a Parts,
+    parts: &'a DrawnParts,
     layout: DrawingLayout,
     channels: Vec<Channel>,
     /// The left edge of every column.
@@ -36,7 +36,7 @@ pub struct Schematic<'a> {
 
 impl<'a> Schematic<'a> {
     /// Finds a place for everything.
-    pub fn of(netlist: &'a Netlist, terminals: &'a Terminals<'a>, parts: &'a Parts) -> Schematic<'a> {
+    pub fn of(netlist: &'a Netlist, terminals: &'a Terminals<'a>, parts: &'a DrawnParts) -> Schematic<'a> {
         let layout = DrawingLayout::of(parts);
         let channels = channels(parts, &layout);
         let sources = layout.columns[0].iter().map(|&place| terminals.source_width(parts.all[place].part));
@@ -65,9 +65,9 @@ impl<'a> Schematic<'a> {
             let place = &self.layout.places[n];
             let at = (self.columns[place.column], place.y);
             match part.part {
-                Part::Source(_) => self.terminals.source(canvas, part.part, at),
-                Part::Root(_) => self.terminals.root(canvas, part.part, part.reads[0], at),
-                Part::Gate(gate) => {
+                DrawnPart::Source(_) => self.terminals.source(canvas, part.part, at),
+                DrawnPart::Root(_) => self.terminals.root(canvas, part.part, part.reads[0], at),
+                DrawnPart::Gate(gate) => {
                     symbol::draw(canvas, self.netlist.gates[gate].gate, self.layout.swapped[n], at);
                     self.constants(canvas, n, at);
                 }
@@ -85,7 +85,7 @@ impl<'a> Schematic<'a> {
 
     fn gates(&self) -> impl Iterator<Item = Gate> + '_ {
         self.parts.all.iter().filter_map(|part| match part.part {
-            Part::Gate(gate) => Some(self.netlist.gates[gate].gate),
+            DrawnPart::Gate(gate) => Some(self.netlist.gates[gate].gate),
             _ => None,
         })
     }
@@ -105,7 +105,9 @@ impl<'a> Schematic<'a> {
     fn start(&self, column: usize, part: usize, passes: bool) -> f64 {
         match self.parts.all[part].part {
             _ if passes => self.columns[column] + symbol::WIDTH,
-            Part::Gate(gate) => self.columns[column] + symbol::result_start(self.netlist.gates[gate].gate),
+            DrawnPart::Gate(gate) => {
+                self.columns[column] + symbol::result_start(self.netlist.gates[gate].gate)
+            }
             _ => self.columns[column],
         }
     }
@@ -115,7 +117,7 @@ impl<'a> Schematic<'a> {
         let at = &self.layout.places[place];
         let left = self.columns[at.column];
         match self.parts.all[at.part].part {
-            Part::Gate(gate) if !at.passes => {
+            DrawnPart::Gate(gate) if !at.passes => {
                 let upper = y < at.y;
                 let operand = usize::from(upper == self.layout.swapped[at.part]);
                 left + symbol::pin_end(self.netlist.gates[gate].gate, operand)
@@ -190,7 +192,7 @@ impl<'a> Schematic<'a> {
 
     /// Bits at the pins of a gate that reads constants.
     fn constants(&self, canvas: &mut Canvas, part: usize, (x, y): (f64, f64)) {
-        let Part::Gate(gate) = self.parts.all[part].part else { return };
+        let DrawnPart::Gate(gate) = self.parts.all[part].part else { return };
         let reads = &self.parts.all[part].reads;
         for (operand, signal) in reads.iter().enumerate() {
             let DrawnSignal::Constant(bit) = *signal else { continue };

@@ -4,7 +4,7 @@
 
 use farad_chart::{Anchor, Canvas, fitted, palette, text_width};
 
-use super::parts::{DrawnSignal, Part};
+use super::parts::{DrawnPart, DrawnSignal};
 use crate::automaton::Automaton;
 use crate::netlist::Netlist;
 
@@ -63,21 +63,21 @@ impl<'a> Terminals<'a> {
     }
 
     /// How much room an input takes.
-    pub fn source_width(&self, part: Part) -> f64 {
-        let Part::Source(wire) = part else { return 0.0 };
+    pub fn source_width(&self, part: DrawnPart) -> f64 {
+        let DrawnPart::Source(wire) = part else { return 0.0 };
         let symbol = if self.neighbor(wire).is_some() { 3.0 * SQUARE + 6.0 } else { 6.0 };
         text_width(&self.source_name(wire), palette::TEXT) + symbol + LEAD
     }
 
     /// How much room an output takes.
-    pub fn root_width(&self, part: Part) -> f64 {
-        let Part::Root(root) = part else { return 0.0 };
+    pub fn root_width(&self, part: DrawnPart) -> f64 {
+        let DrawnPart::Root(root) = part else { return 0.0 };
         text_width(&self.root_name(root), palette::TEXT) + 42.0
     }
 
     /// Draws an input that ends at a point.
-    pub fn source(&self, canvas: &mut Canvas, part: Part, (x, y): (f64, f64)) {
-        let Part::Source(wire) = part else { return };
+    pub fn source(&self, canvas: &mut Canvas, part: DrawnPart, (x, y): (f64, f64)) {
+        let DrawnPart::Source(wire) = part else { return };
         canvas.line((x - LEAD, y), (x, y), palette::FAINT_INK, 1.3);
         let name = self.source_name(wire);
         let Some((position, _)) = self.neighbor(wire) else {
@@ -92,8 +92,8 @@ impl<'a> Terminals<'a> {
     }
 
     /// Draws an output that begins at a point.
-    pub fn root(&self, canvas: &mut Canvas, part: Part, reads: DrawnSignal, (x, y): (f64, f64)) {
-        let Part::Root(root) = part else { return };
+    pub fn root(&self, canvas: &mut Canvas, part: DrawnPart, reads: DrawnSignal, (x, y): (f64, f64)) {
+        let DrawnPart::Root(root) = part else { return };
         let mut name = self.root_name(root);
         if let DrawnSignal::Constant(bit) = reads {
             // A constant is no gate and needs no wire.

@@ -50,7 +50,7 @@ fn widened(original: &Automaton, smaller: &Automaton, kept: &[usize]) -> Netlist
             Wire((position * original.channels + kept[channel]) as u32)
         }
     };
-    netlist.gates.extend(smaller.cell.gates.iter().map(|node| crate::netlist::Node {
+    netlist.gates.extend(smaller.cell.gates.iter().map(|node| crate::netlist::GateNode {
         gate: node.gate,
         a: place(node.a),
         b: place(node.b),

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use farad_chart::counted;
 
 use super::meaning::Meaning;
-use super::names::Ports;
+use super::names::HardwarePorts;
 use super::straight::heading;
 use crate::netlist::{Netlist, Wire};
 
 pub(super) fn write(netlist: &Netlist, name: &str, vectors: bool) -> String {
-    let Ports { inputs, registers, outputs, .. } = Ports::of(netlist, name, vectors);
+    let HardwarePorts { inputs, registers, outputs, .. } = HardwarePorts::of(netlist, name, vectors);
     let mut text = String::with_capacity(256 + 40 * netlist.wires());
     text.push_str(&heading(netlist, name, "#"));
     writeln!(text, "# Use: yosys -p 'read_blif -wideports {name}.blif; synth_ice40', or read_blif in ABC.")

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::meaning::Meaning;
 use super::names::Names;
 use crate::gate::Gate;
-use crate::netlist::{Netlist, Node, Wire};
+use crate::netlist::{GateNode, Netlist, Wire};
 
 pub(super) fn write(netlist: &Netlist, _name: &str) -> String {
     let mut sheet =
@@ -87,7 +87,7 @@ impl DigitalSheet {
         device
     }
 
-    fn gate(&mut self, node: &Node) -> u32 {
+    fn gate(&mut self, node: &GateNode) -> u32 {
         let at = |wire: Wire| self.made[wire.index()];
         let (kind, negate_a, negate_b) = match node.gate {
             Gate::FALSE => return self.device("Constant", "\"constant\":\"0\""),

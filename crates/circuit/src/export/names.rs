@@ -66,12 +66,12 @@ impl Names {
 }
 
 /// A port of a module: a wire, or a vector of so many.
-pub(super) struct Port {
+pub(super) struct HardwarePort {
     pub name: String,
     pub width: Option<usize>,
 }
 
-impl Port {
+impl HardwarePort {
     /// Its bits as they are read: `x[0]`, `x[1]`, …, or the name.
     fn bits(&self) -> Vec<String> {
         match self.width {
@@ -90,35 +90,35 @@ impl Port {
 }
 
 /// The names of a circuit's inputs, registers and outputs in hardware formats.
-pub(super) struct Ports {
+pub(super) struct HardwarePorts {
     /// Bit by bit.
     pub inputs: Vec<String>,
     pub registers: Vec<String>,
     /// Bit by bit.
     pub outputs: Vec<String>,
     /// The ports that the inputs are in.
-    pub input_ports: Vec<Port>,
+    pub input_ports: Vec<HardwarePort>,
     /// The ports that the outputs are in.
-    pub output_ports: Vec<Port>,
+    pub output_ports: Vec<HardwarePort>,
 }
 
-impl Ports {
+impl HardwarePorts {
     /// For a circuit with this identifier; the same in all formats. Names that count up from 0, as `x0`, `x1`, …, are a
     /// vector `x`, but not those of an automaton's cell, whose bits are named by where they come from.
-    pub(super) fn of(netlist: &Netlist, name: &str, vectors: bool) -> Ports {
+    pub(super) fn of(netlist: &Netlist, name: &str, vectors: bool) -> HardwarePorts {
         // A port may not be called like a module.
         let mut names = Names::new(&["clk", "rst", name, &format!("{name}_cell")]);
         let inputs: Vec<&str> = netlist.inputs.iter().map(String::as_str).collect();
         let outputs: Vec<&str> = netlist.outputs.iter().map(|output| output.name.as_str()).collect();
-        let mut ports = |bits: &[&str]| -> Vec<Port> {
+        let mut ports = |bits: &[&str]| -> Vec<HardwarePort> {
             let groups = grouped(bits, vectors);
-            groups.into_iter().map(|(name, width)| Port { name: names.pick(name), width }).collect()
+            groups.into_iter().map(|(name, width)| HardwarePort { name: names.pick(name), width }).collect()
         };
         let (input_ports, output_ports) = (ports(&inputs), ports(&outputs));
-        Ports {
-            inputs: input_ports.iter().flat_map(Port::bits).collect(),
+        HardwarePorts {
+            inputs: input_ports.iter().flat_map(HardwarePort::bits).collect(),
             registers: netlist.registers.iter().map(|register| names.pick(&register.name)).collect(),
-            outputs: output_ports.iter().flat_map(Port::bits).collect(),
+            outputs: output_ports.iter().flat_map(HardwarePort::bits).collect(),
             input_ports,
             output_ports,
         }

@@ -11,7 +11,7 @@ use farad_chart::counted;
 use crate::automaton::Automaton;
 use crate::file::Circuit;
 use crate::gate::Gate;
-use crate::netlist::{Netlist, Node, Wire};
+use crate::netlist::{GateNode, Netlist, Wire};
 
 /// Gates of a piece, if there are several. Compilers take more than twice the time for twice the length.
 const PIECE: usize = 60;
@@ -193,7 +193,7 @@ pub(super) struct StraightLanguage {
 
 impl StraightLanguage {
     /// Writes a gate's expression; `operand` writes a wire.
-    pub(super) fn push(&self, text: &mut String, node: &Node, operand: &impl Fn(&mut String, Wire)) {
+    pub(super) fn push(&self, text: &mut String, node: &GateNode, operand: &impl Fn(&mut String, Wire)) {
         let StraightLanguage { not, zero, one, .. } = self;
         let mut two = |before: &str, a_not: &str, between: &str, b_not: &str, after: &str| {
             text.push_str(before);

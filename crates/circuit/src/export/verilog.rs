@@ -9,7 +9,7 @@ use std::ops::Range;
 use farad_chart::counted;
 
 use super::meaning::Meaning;
-use super::names::{Port, Ports};
+use super::names::{HardwarePort, HardwarePorts};
 use super::straight::{StraightLanguage, heading};
 use crate::automaton::{Automaton, Edge};
 use crate::file::Circuit;
@@ -24,7 +24,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text.push_str(&heading(netlist, name, "//"));
     match circuit {
         Circuit::Netlist(netlist) => {
-            let ports = Ports::of(netlist, name, true);
+            let ports = HardwarePorts::of(netlist, name, true);
             push_usage(&mut text, netlist, name, &ports);
             match netlist.parts().filter(|_| netlist.registers.is_empty() && netlist.gates.len() > WHOLE) {
                 Some(parts) => push_parts(&mut text, netlist, name, &ports, &parts),
@@ -32,7 +32,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
             }
         }
         Circuit::Automaton(automaton) => {
-            let ports = Ports::of(netlist, name, false);
+            let ports = HardwarePorts::of(netlist, name, false);
             push_grid_usage(&mut text, automaton, name);
             push_module(&mut text, netlist, &format!("{name}_cell"), &ports);
             push_grid(&mut text, automaton, name, &ports);
@@ -46,7 +46,13 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
 const WHOLE: usize = 2000;
 
 /// A module per part, and one that connects them: bits that a part reads are its vector `a`, bits that others read `y`.
-fn push_parts(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports, parts: &[(String, usize)]) {
+fn push_parts(
+    text: &mut String,
+    netlist: &Netlist,
+    name: &str,
+    ports: &HardwarePorts,
+    parts: &[(String, usize)],
+) {
     let sources = netlist.sources();
     let mut home: Vec<usize> = vec![usize::MAX; sources];
     parts.iter().enumerate().for_each(|(part, (_, length))| home.extend(std::iter::repeat_n(part, *length)));
@@ -130,13 +136,13 @@ fn push_part(
 }
 
 /// How the module is used, and what its bits mean.
-fn push_usage(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) {
+fn push_usage(text: &mut String, netlist: &Netlist, name: &str, ports: &HardwarePorts) {
     let clocks =
         if ports.registers.is_empty() { vec![] } else { vec![".clk(clk)".to_string(), ".rst(rst)".into()] };
     let own = ports.input_ports.iter().chain(&ports.output_ports);
     let few = ports.input_ports.len() + ports.output_ports.len() <= 8;
     let connections: Vec<String> =
-        clocks.into_iter().chain(own.map(|Port { name, .. }| format!(".{name}({name})"))).collect();
+        clocks.into_iter().chain(own.map(|HardwarePort { name, .. }| format!(".{name}({name})"))).collect();
     let connections = if few { connections.join(", ") } else { ".…".to_string() };
     writeln!(text, "// Use: {name} my_{name} ({connections});").expect("a string");
     if let Some(latency) = netlist.latency() {
@@ -158,7 +164,11 @@ fn push_grid_usage(text: &mut String, automaton: &Automaton, name: &str) {
 }
 
 /// The first lines of a module.
-fn push_ports(text: &mut String, name: &str, Ports { registers, input_ports, output_ports, .. }: &Ports) {
+fn push_ports(
+    text: &mut String,
+    name: &str,
+    HardwarePorts { registers, input_ports, output_ports, .. }: &HardwarePorts,
+) {
     let mut ports = vec![];
     if !registers.is_empty() {
         ports.extend(["input wire clk".to_string(), "input wire rst".to_string()]);
@@ -168,9 +178,9 @@ fn push_ports(text: &mut String, name: &str, Ports { registers, input_ports, out
     writeln!(text, "module {name} (\n    {}\n);", ports.join(",\n    ")).expect("a string");
 }
 
-fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) {
+fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &HardwarePorts) {
     push_ports(text, name, ports);
-    let Ports { inputs, registers, outputs, .. } = ports;
+    let HardwarePorts { inputs, registers, outputs, .. } = ports;
     let initial = |n: usize| if netlist.registers[n].initial { "1'b1" } else { "1'b0" };
     for (n, name) in registers.iter().enumerate() {
         writeln!(text, "    reg {name} = {};", initial(n)).expect("a string");
@@ -205,7 +215,7 @@ fn push_module(text: &mut String, netlist: &Netlist, name: &str, ports: &Ports) 
     text.push_str("endmodule\n");
 }
 
-fn push_grid(text: &mut String, automaton: &Automaton, name: &str, ports: &Ports) {
+fn push_grid(text: &mut String, automaton: &Automaton, name: &str, ports: &HardwarePorts) {
     let channels = automaton.channels;
     let fire = match automaton.fire_rate < 1.0 {
         true => {
@@ -256,7 +266,7 @@ fn push_rim(text: &mut String, Automaton { channels, edge, .. }: &Automaton) {
 }
 
 /// A cell at every place, and what it makes of the cells around.
-fn push_cells(text: &mut String, automaton: &Automaton, name: &str, ports: &Ports) {
+fn push_cells(text: &mut String, automaton: &Automaton, name: &str, ports: &HardwarePorts) {
     let channels = automaton.channels;
     let row = |above: usize| {
         let three = 3 * channels;

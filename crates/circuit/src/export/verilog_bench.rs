@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::names::{Port, Ports};
+use super::names::{HardwarePort, HardwarePorts};
 use super::stimulus::{SEED, Xorshift, hexadecimal};
 use crate::automaton::Automaton;
 use crate::file::Circuit;
@@ -45,7 +45,7 @@ fn netlist_bench(netlist: &Netlist, name: &str) -> String {
         (_, false) => at_random(netlist, vectors),
         (_, true) => in_sequence(netlist, vectors),
     };
-    let Ports { input_ports, output_ports, .. } = Ports::of(netlist, name, true);
+    let HardwarePorts { input_ports, output_ports, .. } = HardwarePorts::of(netlist, name, true);
     let mut ports: Vec<String> = match sequential {
         true => vec![".clk(clk)".into(), ".rst(rst)".into()],
         false => vec![],
@@ -70,9 +70,9 @@ fn netlist_bench(netlist: &Netlist, name: &str) -> String {
 }
 
 /// Ports connected to the bits of a signal, one after the other.
-fn connected(ports: &[Port], signal: &str) -> Vec<String> {
+fn connected(ports: &[HardwarePort], signal: &str) -> Vec<String> {
     let mut first = 0;
-    let one = |Port { name, width }: &Port| {
+    let one = |HardwarePort { name, width }: &HardwarePort| {
         let bits = width.unwrap_or(1);
         first += bits;
         match width {

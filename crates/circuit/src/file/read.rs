@@ -8,7 +8,7 @@ use super::{Circuit, FORMAT, VERSION};
 use crate::automaton::{Automaton, Edge};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
-use crate::netlist::{Meta, Netlist, Node, Output, Register, Wire};
+use crate::netlist::{GateNode, Meta, Netlist, Output, Register, Wire};
 
 /// The circuit in the text of a circuit file.
 pub(super) fn circuit(text: &str) -> Result<Circuit> {
@@ -111,7 +111,7 @@ impl RawNetlist<'_> {
         if found != self.wires {
             return Err(Error::WireCount { stated: self.wires, found });
         }
-        let gates: Result<Vec<Node>> =
+        let gates: Result<Vec<GateNode>> =
             self.gates.into_iter().enumerate().map(|(n, gate)| gate.node(n, sources + n)).collect();
         let register = |RawRegister { name, initial, next }| Register { name, initial, next: Wire(next) };
         let mut netlist = Netlist {
@@ -123,7 +123,7 @@ impl RawNetlist<'_> {
             meta: self.meta,
         };
         check_wires(&netlist)?;
-        let ordered = |(n, node): (usize, &Node)| node.operands().all(|wire| wire.index() < sources + n);
+        let ordered = |(n, node): (usize, &GateNode)| node.operands().all(|wire| wire.index() < sources + n);
         if !netlist.gates.iter().enumerate().all(ordered) {
             sort(&mut netlist)?;
         }
@@ -132,11 +132,11 @@ impl RawNetlist<'_> {
 }
 
 impl RawGate<'_> {
-    fn node(self, gate: usize, wire: usize) -> Result<Node> {
+    fn node(self, gate: usize, wire: usize) -> Result<GateNode> {
         let RawGate(name, a, b) = self;
         let found = Gate::named(&name).ok_or_else(|| Error::UnknownGate { gate, wire, name: name.into() })?;
         let operand = |wire: Option<u32>| wire.map_or(Wire::NONE, Wire);
-        Ok(Node { gate: found, a: operand(a), b: operand(b) })
+        Ok(GateNode { gate: found, a: operand(a), b: operand(b) })
     }
 }
 
@@ -177,8 +177,8 @@ fn sort(netlist: &mut Netlist) -> Result<()> {
     }
     let moved = |wire: Wire| place.get(wire.index()).map_or(Wire::NONE, |&wire| Wire(wire));
     let node = |&n: &usize| {
-        let Node { gate, a, b } = netlist.gates[n];
-        Node { gate, a: moved(a), b: moved(b) }
+        let GateNode { gate, a, b } = netlist.gates[n];
+        GateNode { gate, a: moved(a), b: moved(b) }
     };
     netlist.gates = order.iter().map(node).collect();
     netlist.outputs.iter_mut().for_each(|output| output.wire = moved(output.wire));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{Circuit, FORMAT, VERSION};
 use crate::automaton::Automaton;
-use crate::netlist::{Netlist, Node, Output, Register, Wire};
+use crate::netlist::{GateNode, Netlist, Output, Register, Wire};
 
 /// The text of a circuit file, one gate per line.
 pub(super) fn text(circuit: &Circuit) -> String {
@@ -61,7 +61,7 @@ fn push_netlist(text: &mut String, netlist: &Netlist) {
     }
 }
 
-fn push_gate(text: &mut String, Node { gate, a, b }: &Node) {
+fn push_gate(text: &mut String, GateNode { gate, a, b }: &GateNode) {
     write!(text, "[\"{}\"", gate.name()).expect("a string");
     match (*a, *b) {
         (Wire::NONE, Wire::NONE) => Ok(()),

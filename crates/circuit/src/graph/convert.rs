@@ -2,7 +2,7 @@
 
 use super::{LogicGraph, Signal};
 use crate::gate::Gate;
-use crate::netlist::{Netlist, Node, Wire};
+use crate::netlist::{GateNode, Netlist, Wire};
 
 impl LogicGraph {
     /// Reads a netlist: its inputs and registers are the sources, its [roots](Netlist::roots) the roots.
@@ -108,9 +108,9 @@ impl NetlistWriter<'_> {
             return wire;
         }
         let node = match (root.node(), root.is_negated()) {
-            (0, false) => Node { gate: Gate::FALSE, a: Wire::NONE, b: Wire::NONE },
-            (0, true) => Node { gate: Gate::TRUE, a: Wire::NONE, b: Wire::NONE },
-            _ => Node { gate: Gate::NOT_A, a: wire, b: Wire::NONE },
+            (0, false) => GateNode { gate: Gate::FALSE, a: Wire::NONE, b: Wire::NONE },
+            (0, true) => GateNode { gate: Gate::TRUE, a: Wire::NONE, b: Wire::NONE },
+            _ => GateNode { gate: Gate::NOT_A, a: wire, b: Wire::NONE },
         };
         let netlist = &mut self.netlist;
         *self.extra.entry(root).or_insert_with(|| netlist.gate(node.gate, node.a, node.b))

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::evaluator::{Job, Score, Shape, Stop, Wrong};
+use super::evaluator::{CandidateChannels, CandidateScore, EarlyStop, Job, Wrong};
 use super::layout::{LANES, SampleLayout};
 use super::random::SplitMix;
 use super::tape::{Literal, Tape};
-use super::task::{Origin, Task};
+use super::task::{RepairTask, StartingGrid};
 use crate::automaton::Edge;
 use crate::gate::Gate;
 
@@ -84,7 +84,7 @@ pub(crate) struct Bench {
     pub(super) layout: Arc<SampleLayout>,
     pub(super) channels: usize,
     pub(super) visible: Vec<usize>,
-    origin: Origin,
+    origin: StartingGrid,
     pub(super) wraps: bool,
     pub(super) steps: usize,
     fire_rate: f32,
@@ -108,8 +108,8 @@ enum OperandPlace {
 }
 
 impl Bench {
-    pub(crate) fn new(task: &Task, shape: &Shape) -> Bench {
-        let Shape { channels, visible } = shape.clone();
+    pub(crate) fn new(task: &RepairTask, shape: &CandidateChannels) -> Bench {
+        let CandidateChannels { channels, visible } = shape.clone();
         let layout = SampleLayout::new(task, WORDS);
         let cells = task.wanted.len() / visible.len().max(1);
         let wanted = task.wanted.chunks(cells.max(1)).map(|cells| layout.spread(cells)).collect();
@@ -119,7 +119,7 @@ impl Bench {
             visible,
             origin: task.origin,
             wraps: task.edge == Edge::Wrap,
-            steps: if task.origin == Origin::Neighborhoods { 1 } else { task.steps },
+            steps: if task.origin == StartingGrid::Neighborhoods { 1 } else { task.steps },
             fire_rate: task.fire_rate,
             samples: layout.spread(&vec![true; cells]),
             wanted,
@@ -151,16 +151,16 @@ impl Bench {
             let own = layout.own(channel);
             let span = &mut start[own..own + layout.span];
             match self.origin {
-                Origin::Zeros => {}
-                Origin::Random => {
+                StartingGrid::Zeros => {}
+                StartingGrid::Random => {
                     span.iter_mut().zip(&self.samples).for_each(|(w, &mask)| *w = random.word() as u32 & mask)
                 }
-                Origin::Center => {
+                StartingGrid::Center => {
                     let (height, width) = layout.size();
                     let cell = height / 2 * width + width / 2;
                     layout.words_of(cell).for_each(|(word, mask)| span[word] |= mask);
                 }
-                Origin::Neighborhoods => {
+                StartingGrid::Neighborhoods => {
                     // Input n is bit n of the number of the neighborhood.
                     for number in 0..512 {
                         for input in 0..9 {
@@ -185,7 +185,7 @@ impl Bench {
     }
 
     /// Runs a candidate on the batches of a job, until enough is wrong.
-    pub(crate) fn score(&mut self, job: &Job) -> Vec<Score> {
+    pub(crate) fn score(&mut self, job: &Job) -> Vec<CandidateScore> {
         let (mut sum, mut scores) = (Wrong::default(), Vec::with_capacity(job.batches.len()));
         for batch in job.batches {
             let score = self.run(job.tape, batch, sum, job.stop);
@@ -199,10 +199,16 @@ impl Bench {
     }
 
     /// Runs a candidate on a batch, after so much was wrong on others. Gives up once enough is wrong early on.
-    pub(crate) fn run(&mut self, tape: &Tape, batch: &Batch, before: Wrong, stop: Stop) -> Score {
+    pub(crate) fn run(
+        &mut self,
+        tape: &Tape,
+        batch: &Batch,
+        before: Wrong,
+        stop: EarlyStop,
+    ) -> CandidateScore {
         self.prepare(tape);
         self.state.copy_from_slice(&batch.start);
-        let mut score = Score::default();
+        let mut score = CandidateScore::default();
         for step in 0..self.steps {
             self.step(tape, batch.fires.get(step));
             let Some([early, late]) = self.looks else { continue };
@@ -305,7 +311,7 @@ impl Bench {
 
 impl Bench {
     /// Notes the starts from which something is wrong now, where there are several.
-    fn note(&self, score: &mut Score) {
+    fn note(&self, score: &mut CandidateScore) {
         if self.layout.words().is_none() {
             return;
         }
@@ -433,7 +439,7 @@ fn each(a: &[u32], b: &[u32], to: &mut [u32], f: impl Fn(u32, u32) -> u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Cell;
+    use super::super::cell::CellCircuit;
     use super::*;
     use crate::automaton::Automaton;
     use crate::netlist::Netlist;
@@ -453,21 +459,21 @@ mod tests {
             let cell = Netlist::random(seed, 9 * channels, 40, channels);
             let automaton = Automaton { cell, channels, visible: vec![1, 2], edge, fire_rate };
             let wanted: Vec<bool> = (0..2 * width * height).map(|n| n % 3 == 0).collect();
-            let task = Task {
+            let task = RepairTask {
                 width,
                 height,
                 steps,
                 edge,
                 fire_rate,
-                origin: Origin::Random,
+                origin: StartingGrid::Random,
                 wanted: wanted.clone(),
                 others: vec![],
             };
-            let shape = Shape { channels, visible: automaton.visible.clone() };
+            let shape = CandidateChannels { channels, visible: automaton.visible.clone() };
             let mut bench = Bench::new(&task, &shape);
             let batch = bench.batch(&mut SplitMix::new(seed, 0));
-            let tape = Tape::of(&Cell::plain(&automaton), &automaton.visible);
-            let score = bench.run(&tape, &batch, Wrong::default(), Stop::Never);
+            let tape = Tape::of(&CellCircuit::plain(&automaton), &automaton.visible);
+            let score = bench.run(&tape, &batch, Wrong::default(), EarlyStop::Never);
             let found = score.wrong.last;
             let (mut wrong, mut failing) = (0, vec![]);
             for lane in 0..bench.starts() {

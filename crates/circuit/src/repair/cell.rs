@@ -5,37 +5,37 @@
 use crate::automaton::Automaton;
 use crate::gate::Gate;
 use crate::graph::LogicGraph;
-use crate::netlist::{Node, Wire};
+use crate::netlist::{GateNode, Wire};
 
 /// A cell's gates and outputs. Inputs are those of an [`Automaton`]: `position·channels + channel`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct CellCircuit {
     /// Bits of state.
     pub channels: usize,
     /// The gates; each reads only wires before its own.
-    pub gates: Vec<Node>,
+    pub gates: Vec<GateNode>,
     /// The next value of each channel.
     pub outputs: Vec<Wire>,
 }
 
-impl Cell {
+impl CellCircuit {
     /// The part of an automaton's cell that visible channels depend on, without constants, copies and equal gates;
     /// and the automaton of the channels that are left. Up to `spare` of the other channels stay, without gates.
-    pub fn of(automaton: &Automaton, spare: usize) -> (Cell, Automaton) {
-        Cell::with(automaton, automaton.cone_of_influence(), spare)
+    pub fn of(automaton: &Automaton, spare: usize) -> (CellCircuit, Automaton) {
+        CellCircuit::with(automaton, automaton.cone_of_influence(), spare)
     }
 
     /// The same with as many spare channels as asked for: where there are too few others, there are new ones.
-    pub(super) fn roomy(automaton: &Automaton, spare: usize) -> (Cell, Automaton) {
+    pub(super) fn roomy(automaton: &Automaton, spare: usize) -> (CellCircuit, Automaton) {
         let kept = automaton.cone_of_influence();
         let others = automaton.channels - kept.len();
         match spare.saturating_sub(others) {
-            0 => Cell::with(automaton, kept, spare),
-            more => Cell::with(&automaton.extended(more), kept, spare),
+            0 => CellCircuit::with(automaton, kept, spare),
+            more => CellCircuit::with(&automaton.extended(more), kept, spare),
         }
     }
 
-    fn with(automaton: &Automaton, mut kept: Vec<usize>, spare: usize) -> (Cell, Automaton) {
+    fn with(automaton: &Automaton, mut kept: Vec<usize>, spare: usize) -> (CellCircuit, Automaton) {
         let others = (0..automaton.channels).filter(|channel| !kept.contains(channel));
         let spare: Vec<usize> = others.take(spare).collect();
         let mut shell = automaton.clone();
@@ -46,11 +46,11 @@ impl Cell {
         kept.sort_unstable();
         let mut shell = shell.restricted(&kept);
         shell.cell = LogicGraph::of(&shell.cell).write(&shell.cell);
-        (Cell::plain(&shell), shell)
+        (CellCircuit::plain(&shell), shell)
     }
 
     /// The same with every gate that visible channels depend on as it was; and where each gate of the automaton is now.
-    pub(super) fn as_learned(automaton: &Automaton) -> (Cell, Automaton, Vec<Option<usize>>) {
+    pub(super) fn as_learned(automaton: &Automaton) -> (CellCircuit, Automaton, Vec<Option<usize>>) {
         let kept = automaton.cone_of_influence();
         let shell = automaton.restricted(&kept);
         let (old, new) = (9 * automaton.channels, 9 * kept.len());
@@ -68,25 +68,25 @@ impl Cell {
             if needed[old + n] {
                 wires[old + n] = Wire((new + gates.len()) as u32);
                 let moved = |wire: Wire| wires.get(wire.index()).copied().unwrap_or(Wire::NONE);
-                gates.push(Node { gate: node.gate, a: moved(node.a), b: moved(node.b) });
+                gates.push(GateNode { gate: node.gate, a: moved(node.a), b: moved(node.b) });
             }
         }
         let outputs = roots.map(|wire| wires[wire.index()]).collect();
-        (Cell { channels: kept.len(), gates, outputs }, shell, places)
+        (CellCircuit { channels: kept.len(), gates, outputs }, shell, places)
     }
 
     /// A cell that does nothing: the visible channels and some others keep what they have.
-    pub(super) fn nothing(automaton: &Automaton, spare: usize) -> (Cell, Automaton) {
+    pub(super) fn nothing(automaton: &Automaton, spare: usize) -> (CellCircuit, Automaton) {
         let mut empty = automaton.clone();
         for (channel, output) in empty.cell.outputs.iter_mut().enumerate() {
             output.wire = Wire((4 * automaton.channels + channel) as u32);
         }
-        Cell::of(&empty, spare)
+        CellCircuit::of(&empty, spare)
     }
 
     /// The cell of an automaton as it is.
-    pub fn plain(automaton: &Automaton) -> Cell {
-        Cell {
+    pub fn plain(automaton: &Automaton) -> CellCircuit {
+        CellCircuit {
             channels: automaton.channels,
             gates: automaton.cell.gates.clone(),
             outputs: automaton.cell.outputs.iter().map(|output| output.wire).collect(),
@@ -113,12 +113,12 @@ impl Cell {
 
     /// Adds a gate behind all others.
     pub fn gate(&mut self, gate: Gate, a: Wire, b: Wire) -> Wire {
-        self.gates.push(Node { gate, a, b });
+        self.gates.push(GateNode { gate, a, b });
         Wire(self.wires() as u32 - 1)
     }
 
     /// Puts a gate before the gate `place`; wires behind it are renumbered. The wire of the new gate.
-    pub fn insert(&mut self, place: usize, node: Node) -> Wire {
+    pub fn insert(&mut self, place: usize, node: GateNode) -> Wire {
         let wire = Wire((self.inputs() + place) as u32);
         let moved = |read: Wire| if read >= wire && read != Wire::NONE { Wire(read.0 + 1) } else { read };
         for node in &mut self.gates[place..] {
@@ -152,7 +152,7 @@ mod tests {
         let (channels, spare, size) = (4, 7, 9);
         let cell = Netlist::random(8, 9 * channels, 60, channels);
         let automaton = Automaton { cell, channels, visible: vec![0, 2], edge: Edge::Wrap, fire_rate: 1.0 };
-        let (cell, shell) = Cell::roomy(&automaton, spare);
+        let (cell, shell) = CellCircuit::roomy(&automaton, spare);
         let roomy = cell.automaton(&shell);
         roomy.check().unwrap();
         assert_eq!(roomy.channels, automaton.cone_of_influence().len() + spare);

@@ -16,9 +16,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::bench::{Batch, Bench, Record};
-use super::cell::Cell;
+use super::cell::CellCircuit;
 use super::equal::merged;
-use super::evaluator::{Evaluator, Job, Score, Shape, Stop, Wrong};
+use super::evaluator::{CandidateChannels, CandidateScore, EarlyStop, Evaluator, Job, Wrong};
 use super::moves::{self, Proposal};
 use super::random::SplitMix;
 use super::tape::Tape;
@@ -42,7 +42,7 @@ const SLACK: usize = 2;
 /// The best that a chain has met.
 #[derive(Clone, Debug)]
 pub(super) struct Champion {
-    pub(super) cell: Cell,
+    pub(super) cell: CellCircuit,
     /// Wrong bits on all starts that are checked.
     pub(super) wrong: u64,
     /// Wrong bits on other grids; counted once nothing else is wrong.
@@ -62,7 +62,7 @@ impl Champion {
 /// What all chains that begin with one circuit share.
 #[derive(Clone)]
 pub(super) struct Ground {
-    pub(super) shape: Shape,
+    pub(super) shape: CandidateChannels,
     pub(super) bench: Bench,
     /// The same with room to record.
     pub(super) wide: Bench,
@@ -76,7 +76,7 @@ pub(super) struct Ground {
 
 /// A candidate that waits for its score.
 struct Candidate {
-    cell: Cell,
+    cell: CellCircuit,
     tape: Tape,
     /// The energy up to which it may be accepted; while shrinking, none.
     limit: f64,
@@ -89,12 +89,12 @@ pub(super) struct SearchChain {
     /// Starts that every candidate runs from.
     pool: Vec<Batch>,
     lane: usize,
-    current: Cell,
+    current: CellCircuit,
     /// The current cell made ready, while something is wrong.
     ready: Tape,
     energy: f64,
     /// The coldest point of this epoch.
-    coldest: (f64, Cell),
+    coldest: (f64, CellCircuit),
     /// Gates of the current cell.
     gates: usize,
     /// What a single start does, for terms.
@@ -146,7 +146,7 @@ impl Crew {
             let jobs: Vec<Job> = chains.iter().flat_map(SearchChain::jobs).collect();
             let mut scores = evaluator.score(&jobs).into_iter();
             for chain in chains.iter_mut() {
-                let own: Vec<Vec<Score>> = scores.by_ref().take(chain.drafts.len()).collect();
+                let own: Vec<Vec<CandidateScore>> = scores.by_ref().take(chain.drafts.len()).collect();
                 chain.decide(own, &mut **evaluator);
             }
         }
@@ -161,7 +161,7 @@ impl Crew {
 impl SearchChain {
     pub(super) fn new(
         ground: Ground,
-        cell: Cell,
+        cell: CellCircuit,
         from: usize,
         (seed, number): (u64, u64),
         evaluator: &mut dyn Evaluator,
@@ -234,14 +234,14 @@ impl SearchChain {
             shape: &self.ground.shape,
             batches: &self.pool,
             stop: match self.champion.wrong {
-                0 => Stop::Total(0),
+                0 => EarlyStop::Total(0),
                 _ => stop_above(draft.limit, &draft.tape),
             },
         })
     }
 
     /// Takes over the first candidate of the block that it may. The more were in vain, the larger is the next block.
-    fn decide(&mut self, scores: Vec<Vec<Score>>, evaluator: &mut dyn Evaluator) {
+    fn decide(&mut self, scores: Vec<Vec<CandidateScore>>, evaluator: &mut dyn Evaluator) {
         let drafts = std::mem::take(&mut self.drafts);
         let most = evaluator.block() as u64;
         let mut next = 2 * self.block;
@@ -259,7 +259,7 @@ impl SearchChain {
         self.block = next.clamp(1, most);
     }
 
-    fn tape(&self, cell: &Cell) -> Tape {
+    fn tape(&self, cell: &CellCircuit) -> Tape {
         Tape::of(cell, &self.ground.bench.visible)
     }
 
@@ -268,7 +268,7 @@ impl SearchChain {
         let tape = self.tape(&self.current);
         self.gates = tape.gates;
         let (shape, batches) = (&self.ground.shape, &self.pool);
-        let scores = score(evaluator, Job { tape: &tape, shape, batches, stop: Stop::Never });
+        let scores = score(evaluator, Job { tape: &tape, shape, batches, stop: EarlyStop::Never });
         self.energy = energy(&tape, sum(&scores));
         self.ready = tape;
         self.coldest = (self.energy, self.current.clone());
@@ -277,11 +277,11 @@ impl SearchChain {
 
     /// Lets a cell run from all starts that are checked. It becomes the champion if it is better; starts on which it fails
     /// join the pool.
-    fn challenge(&mut self, cell: &Cell, evaluator: &mut dyn Evaluator) -> bool {
+    fn challenge(&mut self, cell: &CellCircuit, evaluator: &mut dyn Evaluator) -> bool {
         let tape = self.tape(cell);
         let (mut wrong, mut failing) = (0, vec![]);
         let check = self.ground.check.clone();
-        let (shape, stop) = (&self.ground.shape, Stop::Total(self.champion.wrong));
+        let (shape, stop) = (&self.ground.shape, EarlyStop::Total(self.champion.wrong));
         let scores = score(evaluator, Job { tape: &tape, shape, batches: &check, stop });
         for (n, score) in scores.iter().enumerate() {
             wrong += score.wrong.total();
@@ -328,7 +328,7 @@ impl SearchChain {
         for first in (0..SURPRISES).step_by(size) {
             let count = size.min(SURPRISES - first);
             let batches: Vec<Batch> = (0..count).map(|_| self.ground.bench.batch(&mut stream)).collect();
-            let job = Job { tape, shape: &self.ground.shape, batches: &batches, stop: Stop::Total(0) };
+            let job = Job { tape, shape: &self.ground.shape, batches: &batches, stop: EarlyStop::Total(0) };
             let scores = score(evaluator, job);
             if let Some((n, found)) = scores.iter().enumerate().find(|(_, score)| score.wrong.total() > 0) {
                 found.failing().for_each(|start| self.keep(&batches[n], start));
@@ -343,7 +343,7 @@ impl SearchChain {
         self.ground
             .others
             .iter_mut()
-            .map(|(bench, batch)| bench.run(tape, batch, Wrong::default(), Stop::Never).wrong.last)
+            .map(|(bench, batch)| bench.run(tape, batch, Wrong::default(), EarlyStop::Never).wrong.last)
             .sum()
     }
 
@@ -391,7 +391,7 @@ impl SearchChain {
         self.settle(evaluator);
     }
 
-    fn candidate(&mut self) -> Option<Cell> {
+    fn candidate(&mut self) -> Option<CellCircuit> {
         // What is thought likely comes first, one by one.
         if let Some(proposal) = self.ground.proposals.get(self.tried as usize - 1) {
             let mut cell = self.current.clone();
@@ -407,7 +407,7 @@ impl SearchChain {
         Some(cell)
     }
 
-    fn with_term(&mut self) -> Option<Cell> {
+    fn with_term(&mut self) -> Option<CellCircuit> {
         if self.record.is_none() {
             let tape = self.tape(&self.current);
             let last = if self.ground.random { 1 } else { self.ground.wide.steps };
@@ -489,19 +489,19 @@ fn energy(tape: &Tape, wrong: Wrong) -> f64 {
 }
 
 /// Stops where the energy is surely above a limit.
-fn stop_above(limit: f64, tape: &Tape) -> Stop {
+fn stop_above(limit: f64, tape: &Tape) -> EarlyStop {
     let most = (limit - tape.gates as f64 * GATE) * Wrong::LAST as f64;
     // One more than that, so that rounding does not matter.
-    if most.is_finite() { Stop::Weight(most.max(0.0) as u64 + 1) } else { Stop::Never }
+    if most.is_finite() { EarlyStop::Weight(most.max(0.0) as u64 + 1) } else { EarlyStop::Never }
 }
 
-fn sum(scores: &[Score]) -> Wrong {
+fn sum(scores: &[CandidateScore]) -> Wrong {
     let mut sum = Wrong::default();
     scores.iter().for_each(|score| sum += score.wrong);
     sum
 }
 
 /// The scores of a single job.
-fn score(evaluator: &mut dyn Evaluator, job: Job) -> Vec<Score> {
+fn score(evaluator: &mut dyn Evaluator, job: Job) -> Vec<CandidateScore> {
     evaluator.score(&[job]).pop().unwrap_or_default()
 }

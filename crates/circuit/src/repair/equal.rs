@@ -4,11 +4,11 @@
 //! for each other: nothing that happens from that start changes. Start at [`merged`].
 
 use super::bench::Record;
-use super::cell::Cell;
+use super::cell::CellCircuit;
 use super::tape::Tape;
 use crate::gate::Gate;
 use crate::graph::QuickMap;
-use crate::netlist::{Node, Wire};
+use crate::netlist::{GateNode, Wire};
 
 /// What a wire stands for: another wire, perhaps negated, or a constant.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ enum Stands {
 
 /// The tape as a cell in which every wire that always was what an earlier one was is that one. `records` are of this tape;
 /// with each comes which bits of a step are samples.
-pub(super) fn merged(tape: &Tape, channels: usize, records: &[(&Record, &[u32])]) -> Cell {
+pub(super) fn merged(tape: &Tape, channels: usize, records: &[(&Record, &[u32])]) -> CellCircuit {
     let inputs = 9 * channels;
     let matters = |input: usize| tape.outputs.iter().any(|&(channel, _)| channel == input % channels);
     let mut stands: Vec<Stands> = (0..inputs).map(|wire| Stands::For(Wire(wire as u32), false)).collect();
@@ -64,10 +64,10 @@ fn samples(wire: usize, records: &[(&Record, &[u32])]) -> (bool, Vec<u32>) {
 }
 
 /// Reads what wires stand for instead of them.
-fn rewritten(mut cell: Cell, stands: &[Stands]) -> Cell {
+fn rewritten(mut cell: CellCircuit, stands: &[Stands]) -> CellCircuit {
     let stands = |wire: Wire| stands.get(wire.index()).copied().unwrap_or(Stands::For(wire, false));
     for node in &mut cell.gates {
-        let Node { gate, a, b } = *node;
+        let GateNode { gate, a, b } = *node;
         let (gate, a) = match stands(a) {
             Stands::For(wire, negated) => (if negated { gate.with_negated_a() } else { gate }, wire),
             Stands::Always(value) => (fixed(gate, value), b),
@@ -76,7 +76,7 @@ fn rewritten(mut cell: Cell, stands: &[Stands]) -> Cell {
             Stands::For(wire, negated) => (if negated { gate.with_negated_b() } else { gate }, wire),
             Stands::Always(value) => (fixed(gate.swapped(), value).swapped(), a),
         };
-        *node = Node { gate, a, b };
+        *node = GateNode { gate, a, b };
     }
     for channel in 0..cell.channels {
         cell.outputs[channel] = match stands(cell.outputs[channel]) {

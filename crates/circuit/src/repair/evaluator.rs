@@ -6,7 +6,7 @@
 
 use super::bench::{Batch, Bench, WORDS};
 use super::tape::Tape;
-use super::task::Task;
+use super::task::RepairTask;
 
 /// Counts what is wrong with candidates.
 pub trait Evaluator: Send {
@@ -17,8 +17,8 @@ pub trait Evaluator: Send {
     fn block(&self) -> usize;
 
     /// What is wrong with the candidate of each job: a score for each of its batches in their order, up to the one at
-    /// which its [`Stop`] is reached at the earliest.
-    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<Score>>;
+    /// which its [`EarlyStop`] is reached at the earliest.
+    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<CandidateScore>>;
 }
 
 /// A candidate and the starts that it should run from.
@@ -27,16 +27,16 @@ pub struct Job<'a> {
     /// The candidate.
     pub tape: &'a Tape,
     /// Which channels there are.
-    pub shape: &'a Shape,
+    pub shape: &'a CandidateChannels,
     /// Starts.
     pub batches: &'a [Batch],
     /// When more need not be known.
-    pub stop: Stop,
+    pub stop: EarlyStop,
 }
 
 /// The channels of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct CandidateChannels {
     /// How many there are.
     pub channels: usize,
     /// Those that are looked at, in their order.
@@ -79,14 +79,14 @@ impl std::ops::AddAssign for Wrong {
 
 /// What a candidate does on one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Score {
+pub struct CandidateScore {
     /// What is wrong.
     pub wrong: Wrong,
     /// The starts from which something was wrong at the last step or shortly before, as bits; none where there is one start.
     pub starts: [u32; WORDS],
 }
 
-impl Score {
+impl CandidateScore {
     /// The numbers of the starts from which something was wrong.
     pub(super) fn failing(&self) -> impl Iterator<Item = usize> + use<> {
         let starts = self.starts;
@@ -96,7 +96,7 @@ impl Score {
 
 /// When enough is wrong that more need not be counted. An evaluator may stop there or go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum EarlyStop {
     /// Never.
     Never,
     /// Once [`Wrong::total`] of all batches so far is above this.
@@ -107,33 +107,33 @@ pub enum Stop {
     Weight(u64),
 }
 
-impl Stop {
+impl EarlyStop {
     /// Whether so much is enough.
     pub fn is_reached(self, wrong: Wrong) -> bool {
         match self {
-            Stop::Never => false,
-            Stop::Total(most) => wrong.total() > most,
-            Stop::Last(most) => wrong.last > most,
-            Stop::Weight(most) => wrong.weight() > most,
+            EarlyStop::Never => false,
+            EarlyStop::Total(most) => wrong.total() > most,
+            EarlyStop::Last(most) => wrong.last > most,
+            EarlyStop::Weight(most) => wrong.weight() > most,
         }
     }
 }
 
 /// Evaluates on the CPU, one candidate after the other, all starts of a batch side by side.
 pub struct Processor {
-    task: Task,
-    benches: Vec<(Shape, Bench)>,
+    task: RepairTask,
+    benches: Vec<(CandidateChannels, Bench)>,
     chains: usize,
     block: usize,
 }
 
 impl Processor {
     /// For a task. A chain that proposes one candidate at a time never waits for others.
-    pub fn new(task: &Task, chains: usize, block: usize) -> Processor {
+    pub fn new(task: &RepairTask, chains: usize, block: usize) -> Processor {
         Processor { task: task.clone(), benches: vec![], chains, block }
     }
 
-    fn bench(&mut self, shape: &Shape) -> &mut Bench {
+    fn bench(&mut self, shape: &CandidateChannels) -> &mut Bench {
         let known = self.benches.iter().position(|(known, _)| known == shape);
         let place = known.unwrap_or_else(|| {
             self.benches.push((shape.clone(), Bench::new(&self.task, shape)));
@@ -152,7 +152,7 @@ impl Evaluator for Processor {
         self.block
     }
 
-    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<Score>> {
+    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<CandidateScore>> {
         jobs.iter().map(|job| self.bench(job.shape).score(job)).collect()
     }
 }

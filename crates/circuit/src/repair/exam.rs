@@ -6,7 +6,7 @@
 
 use super::bench::Batch;
 use super::chain::{Champion, Ground};
-use super::evaluator::{Evaluator, Job, Stop};
+use super::evaluator::{EarlyStop, Evaluator, Job};
 use super::random::SplitMix;
 use super::tape::Tape;
 
@@ -47,7 +47,7 @@ fn examine(champion: &Champion, ground: &Ground, seed: u64, most: u64, evaluator
     let mut wrong = 0;
     for _ in 0..BATCHES / AT_ONCE {
         let batches: Vec<Batch> = (0..AT_ONCE).map(|_| ground.bench.batch(&mut stream)).collect();
-        let stop = Stop::Last(most.saturating_sub(wrong));
+        let stop = EarlyStop::Last(most.saturating_sub(wrong));
         let job = Job { tape: &tape, shape: &ground.shape, batches: &batches, stop };
         let scores = evaluator.score(&[job]);
         wrong += scores.iter().flatten().map(|score| score.wrong.last).sum::<u64>();
@@ -60,7 +60,7 @@ fn examine(champion: &Champion, ground: &Ground, seed: u64, most: u64, evaluator
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Beginning, Cell, ChainStart, Origin, Processor, Task, ground};
+    use super::super::{Beginning, CellCircuit, ChainStart, Processor, RepairTask, StartingGrid, ground};
     use super::*;
     use crate::automaton::{Automaton, Edge};
     use crate::gate::Gate;
@@ -73,11 +73,19 @@ mod tests {
         keep.output("c0", inputs[4]);
         let shell = Automaton { cell: keep, channels: 1, visible: vec![0], edge: Edge::Zero, fire_rate: 1.0 };
         let wanted = (0..16).map(|cell| cell / 4 % 2 == 0).collect();
-        let (edge, origin) = (Edge::Zero, Origin::Random);
-        let task =
-            Task { width: 4, height: 4, steps: 6, edge, fire_rate: 1.0, origin, wanted, others: vec![] };
+        let (edge, origin) = (Edge::Zero, StartingGrid::Random);
+        let task = RepairTask {
+            width: 4,
+            height: 4,
+            steps: 6,
+            edge,
+            fire_rate: 1.0,
+            origin,
+            wanted,
+            others: vec![],
+        };
         // Every row differs from the one above it; the other cell keeps what it has, and says that it was right.
-        let lucky = Cell::plain(&shell);
+        let lucky = CellCircuit::plain(&shell);
         let mut right = lucky.clone();
         right.outputs[0] = right.gate(Gate::NOT_A, Wire(1), Wire(1));
         let start = ChainStart {
@@ -87,7 +95,7 @@ mod tests {
             proposals: vec![],
         };
         let grounds = [ground(&start, &task, 1)];
-        let champion = |cell: &Cell| Champion {
+        let champion = |cell: &CellCircuit| Champion {
             cell: cell.clone(),
             wrong: 0,
             elsewhere: 0,
@@ -95,7 +103,7 @@ mod tests {
             from: 0,
         };
         let mut evaluator = Processor::new(&task, 1, 1);
-        let mut choose = |champions: &[&Cell]| {
+        let mut choose = |champions: &[&CellCircuit]| {
             let champions = champions.iter().map(|cell| champion(cell)).collect();
             choose(champions, &grounds, 1, &mut evaluator).map(|champion| champion.cell)
         };

@@ -5,7 +5,7 @@
 //! many; 32 cells of a row to a word, where there is one start (then shifted copies of a plane stand beside it); and plain
 //! rows of samples, where inputs are given. Words between and beyond samples hold anything.
 
-use super::task::{Origin, Task};
+use super::task::{RepairTask, StartingGrid};
 use crate::automaton::Edge;
 
 /// Of many starts, gates work on so many words at a time: then all their values stay near.
@@ -42,11 +42,11 @@ pub(super) struct SampleLayout {
 
 impl SampleLayout {
     /// For a task; where there are many starts, so many words of 32 stand side by side.
-    pub(super) fn new(task: &Task, words: usize) -> SampleLayout {
+    pub(super) fn new(task: &RepairTask, words: usize) -> SampleLayout {
         let (width, height, edge) = (task.width, task.height, task.edge);
         let round = |words: usize| words.next_multiple_of(LANES);
         let (packing, first, span, rim) = match task.origin {
-            Origin::Neighborhoods => (SamplePacking::Table, 0, 512 / 32, 0),
+            StartingGrid::Neighborhoods => (SamplePacking::Table, 0, 512 / 32, 0),
             _ if task.is_random() => {
                 let row = (width + 2) * words;
                 (SamplePacking::Starts(words), row + words, (height - 1) * row + width * words, row + words)

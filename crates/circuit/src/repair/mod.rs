@@ -37,12 +37,14 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 pub use bench::Batch;
-pub use cell::Cell;
-pub use classifier::{Classifier, Reading, RepairedClassifier, Samples, Suggestion, repair_classifier};
-pub use evaluator::{Evaluator, Job, Processor, Score, Shape, Stop, Wrong};
+pub use cell::CellCircuit;
+pub use classifier::{
+    ClassifierCircuit, PanelSamples, Reading, RepairedClassifier, Suggestion, repair_classifier,
+};
+pub use evaluator::{CandidateChannels, CandidateScore, EarlyStop, Evaluator, Job, Processor, Wrong};
 pub use moves::Proposal;
 pub use tape::{Literal, Tape, TapeGate};
-pub use task::{Origin, Task};
+pub use task::{RepairTask, StartingGrid};
 
 use crate::automaton::Automaton;
 use crate::error::Result;
@@ -75,7 +77,7 @@ const CHECK_STREAM: u64 = u64::MAX;
 
 /// What a search may cost, and where its random numbers come from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct SearchOptions {
     /// Candidates in all.
     pub candidates: u64,
     /// Time after which the search is cut.
@@ -84,16 +86,16 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Options {
+impl SearchOptions {
     /// Candidates in all if nothing was wrong after so many: the rest makes it smaller.
     fn after(&self, right: u64) -> u64 {
         self.candidates.min(right + (self.candidates / 4).min(SHRINKING))
     }
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { candidates: 2_000_000, time: Some(Duration::from_secs(60)), seed: 0 }
+impl Default for SearchOptions {
+    fn default() -> SearchOptions {
+        SearchOptions { candidates: 2_000_000, time: Some(Duration::from_secs(60)), seed: 0 }
     }
 }
 
@@ -159,15 +161,15 @@ pub struct Circuits<'a> {
 
 /// Searches for a circuit that does a task, from one that nearly does. Every chain evaluates its candidates itself, on the
 /// CPU.
-pub fn repair(circuit: &Circuits, task: &Task, options: &Options) -> Result<Repaired> {
+pub fn repair(circuit: &Circuits, task: &RepairTask, options: &SearchOptions) -> Result<Repaired> {
     search(circuit, task, options, None)
 }
 
 /// The same with an evaluator for all chains, which scores what they propose at once.
 pub fn repair_with(
     circuit: &Circuits,
-    task: &Task,
-    options: &Options,
+    task: &RepairTask,
+    options: &SearchOptions,
     evaluator: Box<dyn Evaluator>,
 ) -> Result<Repaired> {
     search(circuit, task, options, Some(evaluator))
@@ -175,8 +177,8 @@ pub fn repair_with(
 
 fn search(
     circuit: &Circuits,
-    task: &Task,
-    options: &Options,
+    task: &RepairTask,
+    options: &SearchOptions,
     evaluator: Option<Box<dyn Evaluator>>,
 ) -> Result<Repaired> {
     circuit.learned.check()?;
@@ -241,7 +243,7 @@ fn search(
 fn crews(
     starts: &[ChainStart],
     grounds: &[Ground],
-    task: &Task,
+    task: &RepairTask,
     seed: u64,
     evaluator: Option<Box<dyn Evaluator>>,
 ) -> Vec<Crew> {
@@ -301,7 +303,7 @@ fn tried(crews: &[Crew]) -> u64 {
 /// A cell that a chain begins with.
 struct ChainStart {
     origin: Beginning,
-    cell: Cell,
+    cell: CellCircuit,
     /// Its automaton, for names.
     shell: Automaton,
     proposals: Vec<Proposal>,
@@ -310,25 +312,25 @@ struct ChainStart {
 impl ChainStart {
     /// One for each chain: without what is superfluous; simplified; as learned, with what is likely to help; and from
     /// nothing, which is a way only where any cell may be the next to be right.
-    fn all(circuit: &Circuits, task: &Task) -> Vec<ChainStart> {
-        let plain = |origin: Beginning, (cell, shell): (Cell, Automaton)| ChainStart {
+    fn all(circuit: &Circuits, task: &RepairTask) -> Vec<ChainStart> {
+        let plain = |origin: Beginning, (cell, shell): (CellCircuit, Automaton)| ChainStart {
             origin,
             cell,
             shell,
             proposals: vec![],
         };
         // A table of neighborhoods has the channels that it has.
-        let marks = !task.is_random() && task.origin != Origin::Neighborhoods;
+        let marks = !task.is_random() && task.origin != StartingGrid::Neighborhoods;
         let of = |automaton: &Automaton| match marks {
-            true => Cell::roomy(automaton, SPARE_OF_ONE),
-            false => Cell::of(automaton, SPARE),
+            true => CellCircuit::roomy(automaton, SPARE_OF_ONE),
+            false => CellCircuit::of(automaton, SPARE),
         };
         let mut starts = vec![plain(Beginning::Read, of(circuit.learned))];
         if let Some(simplified) = circuit.simplified {
             starts.push(plain(Beginning::Simplified, of(simplified)));
         }
         if !circuit.proposals.is_empty() {
-            let (cell, shell, places) = Cell::as_learned(circuit.learned);
+            let (cell, shell, places) = CellCircuit::as_learned(circuit.learned);
             let moved = |proposal: &Proposal| {
                 let place = |&gate: &usize| places.get(gate).copied().flatten();
                 let gates: Vec<usize> = proposal.gates.iter().filter_map(place).collect();
@@ -338,7 +340,7 @@ impl ChainStart {
             starts.push(ChainStart { origin: Beginning::Learned, cell, shell, proposals });
         }
         if task.is_random() {
-            starts.push(plain(Beginning::Nothing, Cell::nothing(circuit.learned, SPARE_OF_NOTHING)));
+            starts.push(plain(Beginning::Nothing, CellCircuit::nothing(circuit.learned, SPARE_OF_NOTHING)));
         }
         starts
     }
@@ -373,14 +375,14 @@ fn best(crews: &[Crew]) -> &Champion {
     champions.min_by_key(|champion| champion.rank()).expect("there are chains")
 }
 
-fn ground(start: &ChainStart, task: &Task, seed: u64) -> Ground {
-    let shape = Shape { channels: start.shell.channels, visible: start.shell.visible.clone() };
+fn ground(start: &ChainStart, task: &RepairTask, seed: u64) -> Ground {
+    let shape = CandidateChannels { channels: start.shell.channels, visible: start.shell.visible.clone() };
     let bench = Bench::new(task, &shape);
     let random = task.is_random();
     let batches = if random { CHECKED / bench.starts() } else { 1 };
     let mut stream = SplitMix::new(seed, CHECK_STREAM);
     let check: Vec<Batch> = (0..batches).map(|_| bench.batch(&mut stream)).collect();
-    let other = |task: &Task| {
+    let other = |task: &RepairTask| {
         let bench = Bench::new(task, &shape);
         let batch = bench.batch(&mut SplitMix::new(seed, CHECK_STREAM));
         (bench, batch)
@@ -398,5 +400,5 @@ fn ground(start: &ChainStart, task: &Task, seed: u64) -> Ground {
 
 /// Gates that are left of an automaton's cell once constants, copies and what nothing visible depends on are gone.
 pub fn gates_of(automaton: &Automaton) -> usize {
-    Tape::of(&Cell::plain(automaton), &automaton.visible).gates
+    Tape::of(&CellCircuit::plain(automaton), &automaton.visible).gates
 }

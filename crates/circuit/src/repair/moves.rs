@@ -2,10 +2,10 @@
 //!
 //! Invariant: whatever is drawn, the result is a cell: gates read only what comes before them.
 
-use super::cell::Cell;
+use super::cell::CellCircuit;
 use super::random::SplitMix;
 use crate::gate::Gate;
-use crate::netlist::{Node, Wire};
+use crate::netlist::{GateNode, Wire};
 
 /// A change that someone who knows the circuit thinks likely: these gates become this function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Proposal {
 
 impl Proposal {
     /// Changes a cell so.
-    pub(super) fn apply(&self, cell: &mut Cell) {
+    pub(super) fn apply(&self, cell: &mut CellCircuit) {
         for &gate in &self.gates {
             if let Some(node) = cell.gates.get_mut(gate) {
                 node.gate = self.gate;
@@ -28,7 +28,7 @@ impl Proposal {
 }
 
 /// Changes one to three things.
-pub(super) fn change(cell: &mut Cell, proposals: &[Proposal], random: &mut SplitMix) {
+pub(super) fn change(cell: &mut CellCircuit, proposals: &[Proposal], random: &mut SplitMix) {
     let times = 1 + random.one_in(3) as usize + random.one_in(9) as usize;
     for _ in 0..times {
         match random.below(20) {
@@ -42,7 +42,7 @@ pub(super) fn change(cell: &mut Cell, proposals: &[Proposal], random: &mut Split
 }
 
 /// Takes something away, or at least leaves no more than there was.
-pub(super) fn shrink(cell: &mut Cell, random: &mut SplitMix) {
+pub(super) fn shrink(cell: &mut CellCircuit, random: &mut SplitMix) {
     match random.below(12) {
         0..=3 => bypass(cell, random),
         4..=6 => merge(cell, random),
@@ -60,20 +60,20 @@ pub(super) fn shrink(cell: &mut Cell, random: &mut SplitMix) {
 }
 
 /// What is thought likeliest stands first, and is drawn most often.
-fn propose(cell: &mut Cell, proposals: &[Proposal], random: &mut SplitMix) {
+fn propose(cell: &mut CellCircuit, proposals: &[Proposal], random: &mut SplitMix) {
     let share = random.share();
     let place = ((share * share * share) * proposals.len() as f64) as usize;
     proposals[place.min(proposals.len() - 1)].apply(cell);
 }
 
-fn function(cell: &mut Cell, random: &mut SplitMix) {
+fn function(cell: &mut CellCircuit, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return insert(cell, random);
     }
     let node = random.below(cell.gates.len());
     let node = &mut cell.gates[node];
     let gate = Gate::ALL[(node.gate.number() as usize + 1 + random.below(15)) % 16];
-    *node = Node { gate, a: known(node.a, node.b), b: known(node.b, node.a) };
+    *node = GateNode { gate, a: known(node.a, node.b), b: known(node.b, node.a) };
 }
 
 /// An operand that may have been left open, as nobody read it.
@@ -85,7 +85,7 @@ fn known(wire: Wire, other: Wire) -> Wire {
     }
 }
 
-fn rewire(cell: &mut Cell, random: &mut SplitMix) {
+fn rewire(cell: &mut CellCircuit, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return output(cell, random);
     }
@@ -104,18 +104,18 @@ fn rewire(cell: &mut Cell, random: &mut SplitMix) {
 }
 
 /// A wire before this one: an input, or anything.
-fn earlier(cell: &Cell, wire: usize, random: &mut SplitMix) -> Wire {
+fn earlier(cell: &CellCircuit, wire: usize, random: &mut SplitMix) -> Wire {
     let limit = if random.one_in(2) { cell.inputs() } else { wire };
     Wire(random.below(limit) as u32)
 }
 
-fn output(cell: &mut Cell, random: &mut SplitMix) {
+fn output(cell: &mut CellCircuit, random: &mut SplitMix) {
     let channel = random.below(cell.channels);
     cell.outputs[channel] = earlier(cell, cell.wires(), random);
 }
 
 /// A new gate between a wire and those who read it.
-fn insert(cell: &mut Cell, random: &mut SplitMix) {
+fn insert(cell: &mut CellCircuit, random: &mut SplitMix) {
     let inputs = cell.inputs();
     let gate = Gate::ALL[random.below(16)];
     if random.one_in(2) || cell.gates.is_empty() {
@@ -129,12 +129,12 @@ fn insert(cell: &mut Cell, random: &mut SplitMix) {
     let reader = cell.gates[place];
     let read = known(reader.a, reader.b);
     let other = earlier(cell, inputs + place, random);
-    let wire = cell.insert(place, Node { gate, a: read, b: other });
+    let wire = cell.insert(place, GateNode { gate, a: read, b: other });
     cell.gates[place + 1].a = wire;
 }
 
 /// Lets the readers of a gate read one of its operands or a constant instead.
-fn bypass(cell: &mut Cell, random: &mut SplitMix) {
+fn bypass(cell: &mut CellCircuit, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return;
     }
@@ -146,11 +146,11 @@ fn bypass(cell: &mut Cell, random: &mut SplitMix) {
 }
 
 /// Lets the readers of a gate read another wire instead.
-fn merge(cell: &mut Cell, random: &mut SplitMix) {
+fn merge(cell: &mut CellCircuit, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return;
     }
     let gate = random.below(cell.gates.len());
     let wire = earlier(cell, cell.inputs() + gate, random);
-    cell.gates[gate] = Node { gate: Gate::A, a: wire, b: wire };
+    cell.gates[gate] = GateNode { gate: Gate::A, a: wire, b: wire };
 }

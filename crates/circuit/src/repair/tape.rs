@@ -2,9 +2,9 @@
 //!
 //! The number of [`Tape::gates`] is what a search counts: the gates that are left. Start at [`Tape::of`].
 
-use super::cell::Cell;
+use super::cell::CellCircuit;
 use crate::gate::Gate;
-use crate::netlist::{Node, Wire};
+use crate::netlist::{GateNode, Wire};
 
 /// A wire, perhaps negated, or a constant: 0 and 1 are false and true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ pub struct TapeGate {
     pub b: u32,
 }
 
-/// What is run. Wires are the inputs, as those of a [`Cell`], then the ops.
+/// What is run. Wires are the inputs, as those of a [`CellCircuit`], then the ops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tape {
     /// The gates; each reads only wires before its own.
@@ -56,7 +56,7 @@ pub struct Tape {
 
 impl Tape {
     /// What matters of a cell to these channels.
-    pub fn of(cell: &Cell, visible: &[usize]) -> Tape {
+    pub fn of(cell: &CellCircuit, visible: &[usize]) -> Tape {
         FoldedCell::of(cell).needed(cell, visible)
     }
 }
@@ -64,10 +64,10 @@ impl Tape {
 impl Tape {
     /// The same as a cell: the ops in their order, then negations that outputs need. Channels that do not matter keep what
     /// they have.
-    pub fn cell(&self, channels: usize) -> Cell {
+    pub fn cell(&self, channels: usize) -> CellCircuit {
         let own = |channel: usize| Wire((4 * channels + channel) as u32);
-        let node = |op: &TapeGate| Node { gate: op.gate, a: Wire(op.a), b: Wire(op.b) };
-        let mut cell = Cell {
+        let node = |op: &TapeGate| GateNode { gate: op.gate, a: Wire(op.a), b: Wire(op.b) };
+        let mut cell = CellCircuit {
             channels,
             gates: self.ops.iter().map(node).collect(),
             outputs: (0..channels).map(own).collect(),
@@ -102,7 +102,7 @@ struct FoldedCell {
 }
 
 impl FoldedCell {
-    fn of(cell: &Cell) -> FoldedCell {
+    fn of(cell: &CellCircuit) -> FoldedCell {
         let inputs = cell.inputs();
         let mut folded = FoldedCell {
             ops: Vec::with_capacity(cell.gates.len()),
@@ -144,7 +144,7 @@ impl FoldedCell {
     }
 
     /// Only what the visible channels depend on, now or later.
-    fn needed(self, cell: &Cell, visible: &[usize]) -> Tape {
+    fn needed(self, cell: &CellCircuit, visible: &[usize]) -> Tape {
         let (inputs, channels) = (cell.inputs(), cell.channels);
         let output = |channel: usize| self.literals[cell.outputs[channel].index()];
         let mut needed = vec![false; inputs + self.ops.len()];

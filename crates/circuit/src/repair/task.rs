@@ -4,7 +4,7 @@ use crate::automaton::Edge;
 
 /// Where an automaton starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum StartingGrid {
     /// Every bit of every cell at random.
     Random,
     /// All channels of the cell in the middle are one.
@@ -17,7 +17,7 @@ pub enum Origin {
 
 /// What a circuit should do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Task {
+pub struct RepairTask {
     /// Cells from left to right.
     pub width: usize,
     /// Cells from top to bottom.
@@ -29,17 +29,17 @@ pub struct Task {
     /// Each cell fires with this probability at a step.
     pub fire_rate: f32,
     /// Where it starts.
-    pub origin: Origin,
+    pub origin: StartingGrid,
     /// What is to be seen, `[visible, height, width]`; of neighborhoods, the next bit of each of 512 by its number.
     pub wanted: Vec<bool>,
     /// Other grids on which a right circuit should not become worse.
-    pub others: Vec<Task>,
+    pub others: Vec<RepairTask>,
 }
 
-impl Task {
+impl RepairTask {
     /// Whether starts or firing are random, so that a circuit can only be judged by samples.
     pub fn is_random(&self) -> bool {
-        self.origin == Origin::Random || self.fire_rate < 1.0
+        self.origin == StartingGrid::Random || self.fire_rate < 1.0
     }
 
     /// Steps of the early and the late check, where cells fire at random.

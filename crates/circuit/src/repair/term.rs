@@ -9,7 +9,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::bench::{Bench, Record};
-use super::cell::Cell;
+use super::cell::CellCircuit;
 use super::random::SplitMix;
 use super::tape::{Literal, Tape};
 use crate::gate::Gate;
@@ -27,7 +27,7 @@ pub(super) struct Terms<'a> {
     bench: &'a Bench,
     tape: &'a Tape,
     /// The tape as a cell.
-    cell: Cell,
+    cell: CellCircuit,
     record: &'a Record,
     /// Wires that hold something: inputs of channels that matter, and ops.
     wires: Vec<u32>,
@@ -65,7 +65,7 @@ impl<'a> Terms<'a> {
     }
 
     /// A cell with one more term, if one is found.
-    pub(super) fn draw(&self, random: &mut SplitMix) -> Option<Cell> {
+    pub(super) fn draw(&self, random: &mut SplitMix) -> Option<CellCircuit> {
         let flip = if random.one_in(8) && self.bench.starts() == 1 {
             self.hidden(random)?
         } else {
@@ -78,7 +78,7 @@ impl<'a> Terms<'a> {
     /// A cell in which spare channels carry a mark to a wrong bit, from a place and moment that can be told from all
     /// others: what looks like another cell at the last step may have had another past. The last of these channels comes
     /// along.
-    pub(super) fn marked(&self, random: &mut SplitMix) -> Option<(Cell, usize)> {
+    pub(super) fn marked(&self, random: &mut SplitMix) -> Option<(CellCircuit, usize)> {
         let (height, width) = self.bench.layout.size();
         let mut spare = self.spare();
         let hops = 1 + random.below(3.min(self.record.steps - 1));
@@ -233,7 +233,7 @@ impl<'a> Terms<'a> {
         })
     }
 
-    fn with_term(&self, flip: &Flip, literals: &[(u32, bool)]) -> Cell {
+    fn with_term(&self, flip: &Flip, literals: &[(u32, bool)]) -> CellCircuit {
         let mut cell = self.cell.clone();
         let (term, on) = conjunction(&mut cell, literals);
         let gate = if flip.now { Gate::A_AND_NOT_B } else { Gate::OR };
@@ -244,7 +244,7 @@ impl<'a> Terms<'a> {
 }
 
 /// Adds gates that are true where all literals are: their wire, and whether it is to be read as it is.
-fn conjunction(cell: &mut Cell, literals: &[(u32, bool)]) -> (Wire, bool) {
+fn conjunction(cell: &mut CellCircuit, literals: &[(u32, bool)]) -> (Wire, bool) {
     let (first, on) = literals[0];
     let (mut term, mut on) = (Wire(first), on);
     for &(wire, other) in &literals[1..] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::clock::Deadline;
 use super::start::{Merged, equal_channels, substituted};
-use super::{Options, Report, Stage, cone, measure, simplify};
+use super::{Report, SimplifyOptions, SimplifyStage, cone, measure, simplify};
 use crate::automaton::Automaton;
 use crate::equivalence::{Equivalence, equivalent_automata};
 use crate::error::Result;
@@ -33,7 +33,7 @@ pub struct SimplifiedAutomaton {
 /// Makes an automaton smaller: channels that cannot influence a visible one are dropped, the cell is
 /// simplified, and both again while channels drop. If the options say how it [starts](super::Start),
 /// channels that carry the same bit from there on are merged first.
-pub fn simplify_automaton(automaton: &Automaton, options: &Options) -> Result<SimplifiedAutomaton> {
+pub fn simplify_automaton(automaton: &Automaton, options: &SimplifyOptions) -> Result<SimplifiedAutomaton> {
     automaton.check()?;
     let clock = Deadline::new(None);
     let leaders = equal_channels(automaton, options.start, options)?;
@@ -73,9 +73,9 @@ pub fn simplify_automaton(automaton: &Automaton, options: &Options) -> Result<Si
 }
 
 /// A stage of a round that began this long after the start.
-fn in_round(stage: Stage, before: Duration) -> Stage {
+fn in_round(stage: SimplifyStage, before: Duration) -> SimplifyStage {
     let pass = if stage.pass == "original" { "cone of influence" } else { stage.pass };
-    Stage { pass, time: before + stage.time, ..stage }
+    SimplifyStage { pass, time: before + stage.time, ..stage }
 }
 
 impl Automaton {

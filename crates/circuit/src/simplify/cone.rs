@@ -1,12 +1,12 @@
 //! Copies of what some wires of a netlist need.
 
-use crate::netlist::{Netlist, Node, Wire};
+use crate::netlist::{GateNode, Netlist, Wire};
 
 /// Copies what some wires need, given the places of the sources; where they are then.
 pub(super) fn copy(from: &Netlist, wires: &[Wire], sources: &[Wire], to: &mut Netlist) -> Vec<Wire> {
     let needed = from.needed(wires.iter().copied());
     let mut places = sources.to_vec();
-    for (n, &Node { gate, a, b }) in from.gates.iter().enumerate() {
+    for (n, &GateNode { gate, a, b }) in from.gates.iter().enumerate() {
         let place = |read: bool, wire: Wire| if read { places[wire.index()] } else { Wire::NONE };
         let wire = match needed[from.sources() + n] {
             true => to.gate(gate, place(gate.reads_a(), a), place(gate.reads_b(), b)),

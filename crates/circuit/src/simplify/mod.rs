@@ -39,12 +39,12 @@ use crate::graph::LogicGraph;
 use crate::netlist::Netlist;
 
 pub use automaton::{SimplifiedAutomaton, simplify_automaton};
-pub use report::{Report, Stage};
+pub use report::{Report, SimplifyStage};
 pub use start::{Merged, Start};
 
 /// What simplification may spend.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SimplifyOptions {
     /// Time for the passes. It is a safety line: as long as it is not reached, the same netlist gives the
     /// same circuit.
     pub time: Option<Duration>,
@@ -56,10 +56,10 @@ pub struct Options {
     pub start: Start,
 }
 
-impl Default for Options {
-    fn default() -> Options {
+impl Default for SimplifyOptions {
+    fn default() -> SimplifyOptions {
         let minute = Some(Duration::from_secs(60));
-        Options {
+        SimplifyOptions {
             time: minute,
             conflicts: 1_000,
             proof: Budget { time: minute, ..Budget::default() },
@@ -81,24 +81,24 @@ pub struct Simplified {
 /// has the original's gates, constants and copies aside.
 ///
 /// ```
-/// use farad_circuit::simplify::{Options, simplify};
+/// use farad_circuit::simplify::{SimplifyOptions, simplify};
 /// use farad_circuit::{Gate, Netlist};
 /// let mut netlist = Netlist::new("absorbed");
 /// let (a, b) = (netlist.input("a"), netlist.input("b"));
 /// let either = netlist.gate(Gate::OR, a, b);
 /// let both = netlist.gate(Gate::AND, a, either);
 /// netlist.output("just_a", both);
-/// let simplified = simplify(&netlist, &Options::default())?;
+/// let simplified = simplify(&netlist, &SimplifyOptions::default())?;
 /// assert!(simplified.netlist.gates.is_empty());
 /// assert!(simplified.report.equivalence.is_proved());
 /// # Ok::<(), farad_circuit::Error>(())
 /// ```
-pub fn simplify(netlist: &Netlist, options: &Options) -> Result<Simplified> {
+pub fn simplify(netlist: &Netlist, options: &SimplifyOptions) -> Result<Simplified> {
     simplify_by(netlist, options, Library::get())
 }
 
 /// [`simplify`] with a given library, which may be wrong.
-fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Result<Simplified> {
+fn simplify_by(netlist: &Netlist, options: &SimplifyOptions, library: &Library) -> Result<Simplified> {
     netlist.check()?;
     let clock = Deadline::new(options.time);
     let graph = LogicGraph::of(netlist);
@@ -129,11 +129,11 @@ fn simplify_by(netlist: &Netlist, options: &Options, library: &Library) -> Resul
     Ok(Simplified { netlist: result, report })
 }
 
-fn measure(pass: &'static str, netlist: &Netlist, clock: &Deadline) -> Stage {
+fn measure(pass: &'static str, netlist: &Netlist, clock: &Deadline) -> SimplifyStage {
     let gates = netlist.gates.iter().filter(|node| node.gate.is_active()).count();
     let levels = netlist.levels();
     let depth = netlist.roots().map(|wire| levels[wire.index()] as usize).max().unwrap_or(0);
-    Stage { pass, gates, depth, time: clock.elapsed() }
+    SimplifyStage { pass, gates, depth, time: clock.elapsed() }
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
         for seed in 0..20 {
             let netlist = Netlist::random_with_registers(seed, 12, 2, 80, 6);
             let Simplified { netlist: simplified, report } =
-                simplify_by(&netlist, &Options::default(), &library).unwrap();
+                simplify_by(&netlist, &SimplifyOptions::default(), &library).unwrap();
             refused += report.unproved.len();
             assert!(report.equivalence.is_proved());
             assert!(
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn an_output_that_is_refused_has_the_gates_it_had() {
         let netlist = Netlist::random(3, 8, 60, 5);
-        let mut candidate = simplify(&netlist, &Options::default()).unwrap().netlist;
+        let mut candidate = simplify(&netlist, &SimplifyOptions::default()).unwrap().netlist;
         let wrong =
             candidate.gate(crate::gate::Gate::NOT_A, candidate.outputs[2].wire, crate::netlist::Wire::NONE);
         candidate.outputs[2].wire = wrong;

@@ -6,7 +6,7 @@ use crate::equivalence::Equivalence;
 
 /// A stage of the work: how large the circuit was after it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stage {
+pub struct SimplifyStage {
     /// The pass.
     pub pass: &'static str,
     /// Active gates after it.
@@ -21,7 +21,7 @@ pub struct Stage {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The stages in order; the first is the circuit as it came.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<SimplifyStage>,
     /// The result compared with the original, root by root.
     pub equivalence: Equivalence,
     /// Outputs, then registers, that could not be proved and so keep the gates that they had.

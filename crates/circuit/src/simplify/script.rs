@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::clock::Deadline;
 use super::expand;
 use super::library::Library;
-use super::report::Stage;
+use super::report::SimplifyStage;
 use super::resubstitute::{Futile, SearchDepth, resubstitute};
 use super::rewrite::rewrite;
 use super::taste::Taste;
@@ -21,7 +21,7 @@ pub(super) struct Script<'a> {
     pub(super) library: &'a Library,
     pub(super) clock: &'a Deadline,
     pub(super) conflicts: u64,
-    pub(super) stages: Vec<Stage>,
+    pub(super) stages: Vec<SimplifyStage>,
     /// Patterns with what earlier passes learned.
     pub(super) patterns: Option<Simulation>,
     pub(super) futile: Futile,
@@ -148,7 +148,8 @@ impl Script<'_> {
     }
 
     fn note(&mut self, pass: &'static str, graph: &LogicGraph) {
-        let stage = Stage { pass, gates: graph.cost(), depth: graph.depth(), time: self.clock.elapsed() };
+        let stage =
+            SimplifyStage { pass, gates: graph.cost(), depth: graph.depth(), time: self.clock.elapsed() };
         tracing::debug!(pass, gates = stage.gates, depth = stage.depth, "simplify");
         self.stages.push(stage);
     }

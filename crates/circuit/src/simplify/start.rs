@@ -4,7 +4,7 @@
 //! that their next values agree then; where they do not, the class is split, until all hold. Cells beyond
 //! a rim of zeros and cells that do not fire keep to it as well. Start at [`equal_channels`].
 
-use super::{Options, cone};
+use super::{SimplifyOptions, cone};
 use crate::automaton::Automaton;
 use crate::equivalence::equivalent;
 use crate::error::Result;
@@ -38,7 +38,7 @@ pub struct Merged {
 pub(super) fn equal_channels(
     automaton: &Automaton,
     start: Start,
-    options: &Options,
+    options: &SimplifyOptions,
 ) -> Result<Vec<Option<usize>>> {
     let channels = automaton.channels;
     let mut leaders: Vec<Option<usize>> = match start {
@@ -76,7 +76,7 @@ pub(super) fn equal_channels(
 }
 
 /// The next value of each channel if channels are what their leaders are; equal ones are the same signal.
-fn next_values(automaton: &Automaton, leaders: &[Option<usize>], options: &Options) -> Vec<Signal> {
+fn next_values(automaton: &Automaton, leaders: &[Option<usize>], options: &SimplifyOptions) -> Vec<Signal> {
     let mut graph = LogicGraph::of(&substituted(automaton, leaders).cell);
     let effort = SweepEffort { conflicts: options.conflicts, refutations: 2_000, deadline: None };
     (graph, _) = graph.swept(Simulation::sources(&graph), effort);

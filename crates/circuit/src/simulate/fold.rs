@@ -2,7 +2,7 @@
 //! functions of two different values. Negations move into readers and roots. Start at [`Folded::new`].
 
 use crate::gate::Gate;
-use crate::netlist::{Netlist, Node, Wire};
+use crate::netlist::{GateNode, Netlist, Wire};
 
 /// The functions that are left; the other gates are these with operands exchanged or the result negated,
 /// which the readers of the result see to.
@@ -58,7 +58,7 @@ impl Folded {
         let mut values: Vec<FoldedValue> =
             (0..first as u32).map(|definition| FoldedValue::Of { definition, negated: false }).collect();
         values.reserve(netlist.gates.len());
-        for (n, &Node { gate, a, b }) in netlist.gates.iter().enumerate() {
+        for (n, &GateNode { gate, a, b }) in netlist.gates.iter().enumerate() {
             let operand = |read: bool, wire: Wire| {
                 if read { values[wire.index()] } else { FoldedValue::Constant(false) }
             };

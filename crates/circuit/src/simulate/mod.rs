@@ -20,5 +20,5 @@ mod wide;
 
 pub use fire::fire_mask;
 pub use grid::Grid;
-pub use samples::{Simulator, State};
+pub use samples::{RegisterStates, Simulator};
 pub use wide::{Line, WIDE_SAMPLES, WideSimulator};

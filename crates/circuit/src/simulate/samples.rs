@@ -35,12 +35,12 @@ pub struct Simulator {
 
 /// The registers of a circuit for many samples, from [`Simulator::start`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct RegisterStates {
     planes: Vec<Vec<u64>>,
     words: usize,
 }
 
-impl State {
+impl RegisterStates {
     /// One plane a register.
     pub fn planes(&self) -> &[Vec<u64>] {
         &self.planes
@@ -77,9 +77,9 @@ impl Simulator {
     }
 
     /// The registers at the start, for `64·words` samples.
-    pub fn start(&self, words: usize) -> State {
+    pub fn start(&self, words: usize) -> RegisterStates {
         let plane = |&initial: &bool| vec![if initial { !0 } else { 0 }; words];
-        State { planes: self.initial.iter().map(plane).collect(), words }
+        RegisterStates { planes: self.initial.iter().map(plane).collect(), words }
     }
 
     /// One step: gives the outputs for these inputs and the present state, and moves the state on.
@@ -87,7 +87,7 @@ impl Simulator {
     /// # Panics
     /// If there is not one plane for each input, or planes differ in length from the state's.
     #[track_caller]
-    pub fn step(&self, state: &mut State, inputs: &[&[u64]]) -> Vec<Vec<u64>> {
+    pub fn step(&self, state: &mut RegisterStates, inputs: &[&[u64]]) -> Vec<Vec<u64>> {
         assert_eq!(
             inputs.len(),
             self.inputs,
@@ -111,7 +111,7 @@ impl Simulator {
         roots
     }
 
-    fn source<'a>(&self, source: u32, inputs: &[&'a [u64]], state: &'a State) -> &'a [u64] {
+    fn source<'a>(&self, source: u32, inputs: &[&'a [u64]], state: &'a RegisterStates) -> &'a [u64] {
         match (source as usize).checked_sub(self.inputs) {
             None => inputs[source as usize],
             Some(register) => &state.planes[register],

@@ -5,8 +5,8 @@ mod material;
 use std::time::Duration;
 
 use farad_circuit::equivalence::{Budget, Proof, Verdict, equivalent, equivalent_automata};
-use farad_circuit::simplify::{Merged, Options, Start, simplify, simplify_automaton};
-use farad_circuit::{Edge, Error, Gate, Grid, Netlist, Node, Wire};
+use farad_circuit::simplify::{Merged, SimplifyOptions, Start, simplify, simplify_automaton};
+use farad_circuit::{Edge, Error, Gate, GateNode, Grid, Netlist, Wire};
 use material::{Layout, Random, active, evaluate};
 
 fn bits(pattern: usize, count: usize) -> Vec<bool> {
@@ -17,7 +17,7 @@ fn bits(pattern: usize, count: usize) -> Vec<bool> {
 fn wasteful_life_becomes_a_few_dozen_gates() {
     let netlist = material::wasteful_life(2, 800);
     assert!(active(&netlist) > 800, "{}", active(&netlist));
-    let simplified = simplify(&netlist, &Options::default()).unwrap();
+    let simplified = simplify(&netlist, &SimplifyOptions::default()).unwrap();
     for pattern in 0..512 {
         assert_eq!(evaluate(&simplified.netlist, &bits(pattern, 9)), [material::life(pattern)]);
     }
@@ -38,7 +38,7 @@ fn a_table_of_life_becomes_a_few_dozen_gates() {
     let order = material::shuffled(&mut random);
     let wire = material::decisions(&mut netlist, &material::life, &order, &mut random);
     netlist.output("next", wire);
-    let simplified = simplify(&netlist, &Options::default()).unwrap();
+    let simplified = simplify(&netlist, &SimplifyOptions::default()).unwrap();
     assert!(simplified.report.equivalence.is_proved());
     // Made by hand it takes 26, and the passes end near it; on a machine that is too slow they stop before.
     let most = if simplified.report.out_of_time { 45 } else { 30 };
@@ -48,7 +48,7 @@ fn a_table_of_life_becomes_a_few_dozen_gates() {
 #[test]
 fn the_same_netlist_gives_the_same_circuit() {
     let netlist = material::spoil(&Netlist::random(5, 8, 60, 3), 60, &mut Random(5));
-    let options = Options { time: None, ..Options::default() };
+    let options = SimplifyOptions { time: None, ..SimplifyOptions::default() };
     let run = || simplify(&netlist, &options).unwrap().netlist;
     assert_eq!(run(), run());
 }
@@ -57,7 +57,7 @@ fn the_same_netlist_gives_the_same_circuit() {
 fn checkerboard_loses_the_channels_that_nothing_visible_needs() {
     for seed in 0..3 {
         let automaton = material::checkerboard(seed);
-        let simplified = simplify_automaton(&automaton, &Options::default()).unwrap();
+        let simplified = simplify_automaton(&automaton, &SimplifyOptions::default()).unwrap();
         assert_eq!(simplified.kept, [0, 5]);
         assert!(simplified.equivalence.is_proved());
         assert_eq!(active(&simplified.automaton.cell), 2);
@@ -105,8 +105,9 @@ fn channels_that_carry_the_same_bit_from_the_start_are_merged() {
     }
     let automaton =
         farad_circuit::Automaton { cell, channels: 4, visible: vec![0], edge: Edge::Zero, fire_rate: 1.0 };
-    let run =
-        |start: Start| simplify_automaton(&automaton, &Options { start, ..Options::default() }).unwrap();
+    let run = |start: Start| {
+        simplify_automaton(&automaton, &SimplifyOptions { start, ..SimplifyOptions::default() }).unwrap()
+    };
     let any = run(Start::Any);
     assert_eq!((any.kept.clone(), any.merged.len()), (vec![0, 1, 2, 3], 0));
     let equal = run(Start::EqualChannels);
@@ -139,10 +140,10 @@ fn channels_that_carry_the_same_bit_from_the_start_are_merged() {
 fn planted_redundancy_is_found_in_random_circuits() {
     for seed in 0..6 {
         let netlist = Netlist::random_with_registers(seed, 20, 4, 120, 12);
-        let plain = simplify(&netlist, &Options::default()).unwrap();
+        let plain = simplify(&netlist, &SimplifyOptions::default()).unwrap();
         let spoiled = material::spoil(&netlist, 600, &mut Random(seed));
         assert!(active(&spoiled) > 200);
-        let simplified = simplify(&spoiled, &Options::default()).unwrap();
+        let simplified = simplify(&spoiled, &SimplifyOptions::default()).unwrap();
         assert!(simplified.report.equivalence.is_proved() && plain.report.equivalence.is_proved());
         assert!(equivalent(&plain.netlist, &simplified.netlist, &Budget::default()).unwrap().is_proved());
         let (plain, spoiled) = (active(&plain.netlist), active(&simplified.netlist));
@@ -158,7 +159,7 @@ fn a_flipped_gate_is_told_or_proved_harmless() {
     let (mut told, mut harmless) = (0, 0);
     for seed in 0..4 {
         let netlist = Netlist::random_with_registers(seed, 24, 2, 200, 10);
-        let simplified = simplify(&netlist, &Options::default()).unwrap().netlist;
+        let simplified = simplify(&netlist, &SimplifyOptions::default()).unwrap().netlist;
         // In the spoiled one some gates are redundant, so that some flips change nothing.
         for victim in [simplified.clone(), material::spoil(&netlist, 300, &mut Random(seed))] {
             let mut random = Random(seed + 7);
@@ -241,11 +242,11 @@ fn adders_of_different_form_are_proved_equal() {
 fn what_cannot_be_proved_in_time_keeps_its_gates() {
     let netlist = material::spoil(&Netlist::random(4, 60, 400, 10), 400, &mut Random(4));
     let proof = Budget { time: Some(Duration::ZERO), ..Budget::default() };
-    let simplified = simplify(&netlist, &Options { proof, ..Options::default() }).unwrap();
+    let simplified = simplify(&netlist, &SimplifyOptions { proof, ..SimplifyOptions::default() }).unwrap();
     assert!(!simplified.report.unproved.is_empty());
     assert!(simplified.report.equivalence.is_proved());
     assert!(equivalent(&netlist, &simplified.netlist, &Budget::default()).unwrap().is_proved());
-    let proved = simplify(&netlist, &Options::default()).unwrap();
+    let proved = simplify(&netlist, &SimplifyOptions::default()).unwrap();
     assert_eq!(proved.report.unproved, [""; 0]);
     assert!(active(&proved.netlist) < active(&simplified.netlist));
 }
@@ -256,7 +257,7 @@ fn a_cell_with_the_wiring_of_a_large_automaton_is_simplified_and_proved() {
         Layout { channels: 32, update: &[128, 128, 128, 128, 64, 32], active: 220, ..material::LIZARD };
     let netlist = material::learned(&layout, 11);
     let before = active(&netlist);
-    let simplified = simplify(&netlist, &Options::default()).unwrap();
+    let simplified = simplify(&netlist, &SimplifyOptions::default()).unwrap();
     assert!(simplified.report.equivalence.is_proved() && !simplified.report.out_of_time);
     assert!(2 * active(&simplified.netlist) < before, "{} of {before} gates", active(&simplified.netlist));
 }
@@ -281,7 +282,7 @@ fn constants_copies_and_negations_cost_what_they_must() {
     ] {
         netlist.output(name, wire);
     }
-    let simplified = simplify(&netlist, &Options::default()).unwrap();
+    let simplified = simplify(&netlist, &SimplifyOptions::default()).unwrap();
     assert_eq!(simplified.netlist.outputs[1].wire, b);
     let gate = |output: usize| {
         let wire = simplified.netlist.outputs[output].wire;
@@ -305,6 +306,6 @@ fn circuits_that_do_not_correspond_are_refused() {
     let wrong = equivalent_automata(&automaton, &automaton, &[0, 1, 2], &Budget::default());
     assert!(matches!(wrong, Err(Error::Incomparable { what: "kept channels", .. })));
     let mut cut = lhs.clone();
-    cut.gates.push(Node { gate: Gate::AND, a: Wire(99), b: Wire(0) });
-    assert!(matches!(simplify(&cut, &Options::default()), Err(Error::MissingWire { .. })));
+    cut.gates.push(GateNode { gate: Gate::AND, a: Wire(99), b: Wire(0) });
+    assert!(matches!(simplify(&cut, &SimplifyOptions::default()), Err(Error::MissingWire { .. })));
 }

@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint}
 use farad::fit::ModelKind;
 use farad::optim::{self, schedule};
 use farad::run::Run;
-use farad::train::Kind;
+use farad::train::TrainingKind;
 use farad_logic::classify::PRESETS;
 use farad_rl::train::ALGORITHMS;
 
@@ -151,7 +151,7 @@ pub static FLAGS: [Flag; 30] = [
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
     Flag { name: "batch", takes: COUNT, kinds: SAMPLED, help: "Samples, windows or grids per step", ..ANY },
     Flag { name: "learning-rate", value: "RATE", takes: FlagTakes::Number(0.0, f64::MAX, "a number from 0 on"), help: "The largest learning rate", ..ANY },
-    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: FlagTakes::Text(|| optim::Named::names().collect()), kinds: SAMPLED, ..ANY },
+    Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: FlagTakes::Text(|| optim::OptimizerRow::names().collect()), kinds: SAMPLED, ..ANY },
     Flag { name: "warm-up", takes: FlagTakes::Whole(0, MOST), kinds: &["automaton", "fit", "lm"], resume: Resume::Refuses, help: "Steps until the full learning rate is reached", ..ANY },
     Flag { name: "dropout", value: "SHARE", takes: FlagTakes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that are zeroed in training", ..ANY },
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products in f16 (mixed precision)", ..ANY },
@@ -167,7 +167,7 @@ pub static FLAGS: [Flag; 30] = [
     Flag { name: "no-repair", resume: Resume::Takes, help: "Do not search for an exact circuit after training", ..OF_AUTOMATA },
     Flag { name: "tries", takes: FlagTakes::Whole(1, 1024), help: "If no circuit becomes exact, try the next seeds, up to this many times in all [default: 1]", ..OF_AUTOMATA },
     Flag { name: "model", heading: "Data sets", value: "MODEL", takes: FlagTakes::OneOf(models), kinds: &["logic", "fit"], help: "Which network [default: small for logic, cnn for pictures, mlp for tables]", ..ANY },
-    Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: FlagTakes::Text(|| schedule::Named::names().collect()), kinds: NETWORKS, ..ANY },
+    Flag { name: "schedule", heading: "Data sets", value: "NAME", takes: FlagTakes::Text(|| schedule::ScheduleRow::names().collect()), kinds: NETWORKS, ..ANY },
     Flag { name: "algorithm", heading: "Worlds", value: "NAME", takes: FlagTakes::OneOf(algorithms), kinds: &["rl"], help: "What trains the agents [default: ppo]", ..ANY },
     Flag { name: "tokenizer", former: &["tokeniser"], value: "NAME", takes: FlagTakes::Text(|| vec!["bytes", "chars", "words", "bpe"]), help: "bytes, chars, words, bpe or a tokenizer.json [default: chars]", ..OF_LANGUAGE },
     Flag { name: "vocabulary", help: "Size of the vocabulary: words and byte pairs are cut to it, all are padded to it", ..OF_LANGUAGE },
@@ -250,7 +250,7 @@ impl GivenFlags {
     }
 
     /// Refuses flags that a kind of training does not take, at all or in a run that goes on.
-    pub fn check(&self, kind: &dyn Kind, subject: &str, resumed: Option<&Run>) -> Result<()> {
+    pub fn check(&self, kind: &dyn TrainingKind, subject: &str, resumed: Option<&Run>) -> Result<()> {
         let what = resumed.map_or_else(|| kind.called(subject), |run| kind.learns(run.config()));
         self.refuse(kind.name(), &what, kind.instead(), resumed.is_some())
     }

@@ -2,14 +2,14 @@
 
 use farad::{Attention, Device, Tensor};
 
-use super::case::{Work, Workload, signed};
+use super::case::{CaseWork, Workload, signed};
 use super::reference::NormDifference;
 
 /// Sizes: batch, heads, time, width.
-pub type SuitedDevices = [usize; 4];
+pub type AttentionSize = [usize; 4];
 
 /// The result and the gradients at queries, keys and values.
-pub fn both_ways(sizes: SuitedDevices, composed: bool, device: &Device) -> farad::Result<Workload> {
+pub fn both_ways(sizes: AttentionSize, composed: bool, device: &Device) -> farad::Result<Workload> {
     let inputs = (0..4).map(|_| signed(&sizes, device)).collect::<farad::Result<Vec<_>>>()?;
     let kept = inputs.clone();
     let iterate = move || Tensor::compute_all(&build(&kept, composed)?.each_ref());
@@ -17,10 +17,10 @@ pub fn both_ways(sizes: SuitedDevices, composed: bool, device: &Device) -> farad
     Ok(Workload { iterate: Box::new(iterate), error: Box::new(error), work: work(sizes) })
 }
 
-fn work([batch, heads, time, width]: SuitedDevices) -> Work {
+fn work([batch, heads, time, width]: AttentionSize) -> CaseWork {
     let pairs = batch * heads * time * (time + 1) / 2;
     // Two products forward, five backward, of what a query sees.
-    Work { flops: 14.0 * (pairs * width) as f64, ..Work::default() }
+    CaseWork { flops: 14.0 * (pairs * width) as f64, ..CaseWork::default() }
 }
 
 /// From queries, keys, values and the gradient at the result.

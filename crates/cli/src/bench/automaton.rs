@@ -4,26 +4,26 @@
 use farad::Device;
 use farad::check;
 use farad_logic::Recipe;
-use farad_logic::train::Trainer;
+use farad_logic::train::AutomatonTrainer;
 
-use super::case::{Work, Workload};
+use super::case::{CaseWork, Workload};
 use super::reference::NormDifference;
 
 /// Updates with so many grids each, for so many seeds at once.
 pub fn checkerboard(batch: usize, seeds: u64, device: &Device) -> farad::Result<Workload> {
     let mut trainer = trainer(batch, seeds, device);
-    let work = Work { items: batch as f64 * seeds as f64, ..Work::default() };
+    let work = CaseWork { items: batch as f64 * seeds as f64, ..CaseWork::default() };
     let iterate = Box::new(move || trainer.update().map(drop).map_err(engine));
     let device = device.clone();
     Ok(Workload { iterate, error: Box::new(move || error(&device)), work })
 }
 
-fn trainer(batch: usize, seeds: u64, device: &Device) -> Trainer {
+fn trainer(batch: usize, seeds: u64, device: &Device) -> AutomatonTrainer {
     let recipe = Recipe::named("checkerboard").expect("a recipe");
     let mut settings = recipe.reference.clone();
     settings.batch = batch;
     let seeds: Vec<u64> = (0..seeds).map(|n| recipe.seed + n).collect();
-    Trainer::new(recipe, settings, &seeds, device)
+    AutomatonTrainer::new(recipe, settings, &seeds, device)
 }
 
 /// Training can only fail here where the engine does.

@@ -2,7 +2,7 @@
 
 use farad::prelude::*;
 
-use super::case::{Work, Workload};
+use super::case::{CaseWork, Workload};
 use super::reference::NormDifference;
 
 /// Steps of an iteration.
@@ -27,7 +27,7 @@ pub fn steps(worlds: usize, device: &Device) -> farad::Result<Workload> {
     Ok(Workload {
         iterate: Box::new(iterate),
         error: Box::new(move || error(&other)),
-        work: Work { items: (worlds * STEPS) as f64, ..Work::default() },
+        work: CaseWork { items: (worlds * STEPS) as f64, ..CaseWork::default() },
     })
 }
 

@@ -69,7 +69,7 @@ impl Prepare {
 
 /// What an iteration does at least.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub struct CaseWork {
     /// Floating-point operations; 0 if they are not what limits it.
     pub flops: f64,
     /// Bytes read and written; 0 if they are not what limits it.
@@ -85,14 +85,14 @@ pub struct Workload {
     /// The relative error of the result against f64, on a sample.
     pub error: Box<dyn FnMut() -> farad::Result<f64>>,
     /// What an iteration does.
-    pub work: Work,
+    pub work: CaseWork,
 }
 
 impl Workload {
     /// An expression of resident tensors: recorded anew each time, so that its plan replays.
     pub fn expression(
         inputs: Vec<Tensor>,
-        work: Work,
+        work: CaseWork,
         build: impl Fn(&[Tensor]) -> Tensor + Clone + 'static,
         error: impl Fn(&[Tensor], &Tensor) -> farad::Result<f64> + 'static,
     ) -> Workload {

@@ -2,7 +2,7 @@
 
 use farad::prelude::*;
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::reference::{NormDifference, spread};
 
 /// Elements of each result that are compared with f64.
@@ -74,7 +74,7 @@ impl ConvolutionSize {
 /// The forward pass alone.
 pub fn forward(size: ConvolutionSize, device: &Device) -> farad::Result<Workload> {
     let inputs = vec![uniform(&size.image(), device)?, uniform(&size.weight(), device)?];
-    let work = Work { flops: size.flops(), ..Work::default() };
+    let work = CaseWork { flops: size.flops(), ..CaseWork::default() };
     let error = move |inputs: &[Tensor], y: &Tensor| {
         let sample = HostOperands::read(size, &inputs[0], &inputs[1], None)?;
         sample.difference(y, |sample, at| sample.result(at))
@@ -113,7 +113,7 @@ pub fn both(size: ConvolutionSize, device: &Device) -> farad::Result<Workload> {
     Ok(Workload {
         iterate: Box::new(move || again().map(|_| ())),
         error: Box::new(error),
-        work: Work { flops: 3.0 * size.flops(), ..Work::default() },
+        work: CaseWork { flops: 3.0 * size.flops(), ..CaseWork::default() },
     })
 }
 

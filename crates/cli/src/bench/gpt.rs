@@ -4,7 +4,7 @@ use farad::Precision;
 use farad::prelude::*;
 use farad_lm::{ModelOptions, Transformer};
 
-use super::case::{Work, Workload};
+use super::case::{CaseWork, Workload};
 
 /// What a model is made of, and how many tokens a step sees.
 #[derive(Clone, Copy)]
@@ -73,7 +73,8 @@ impl GptTraining {
 /// Steps with AdamW and cross-entropy.
 pub fn train(size: GptSize, precision: Precision, device: &Device) -> farad::Result<Workload> {
     let mut training = GptTraining::new(size, precision, device)?;
-    let work = Work { items: (size.batch * size.time) as f64, flops: size.flops(), ..Work::default() };
+    let work =
+        CaseWork { items: (size.batch * size.time) as f64, flops: size.flops(), ..CaseWork::default() };
     let device = device.clone();
     Ok(Workload {
         iterate: Box::new(move || training.step().map(|_| ())),

@@ -2,7 +2,7 @@
 
 use farad::prelude::*;
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::reference::NormDifference;
 
 /// Different images of the batch that is compared with f64; the others repeat them, which changes no mean.
@@ -74,7 +74,7 @@ pub fn train(size: ImagesSize, precision: Precision, device: &Device) -> farad::
     Ok(Workload {
         iterate: Box::new(iterate),
         error: Box::new(move || error(size, precision, &device)),
-        work: Work { items: size.batch as f64, ..Work::default() },
+        work: CaseWork { items: size.batch as f64, ..CaseWork::default() },
     })
 }
 

@@ -8,7 +8,7 @@ use farad::prelude::*;
 use farad_circuit::Gate;
 use farad_logic::{Consumers, GateNetwork, Wires};
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::reference::{NormDifference, spread};
 
 /// Gates a layer, and inputs.
@@ -25,7 +25,7 @@ const SAMPLES: usize = 16;
 /// Steps of a network of so many layers.
 pub fn train(layers: usize, device: &Device) -> farad::Result<Workload> {
     let mut training = LogicTraining::new(layers, device)?;
-    let work = Work { items: (layers * WIDTH * BATCH) as f64, ..Work::default() };
+    let work = CaseWork { items: (layers * WIDTH * BATCH) as f64, ..CaseWork::default() };
     let iterate = Box::new(move || training.step());
     let device = device.clone();
     Ok(Workload { iterate, error: Box::new(move || LogicTraining::new(layers, &device)?.error()), work })

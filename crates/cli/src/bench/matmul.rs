@@ -2,7 +2,7 @@
 
 use farad::{DType, Device, Tensor};
 
-use super::case::{Work, Workload, signed};
+use super::case::{CaseWork, Workload, signed};
 use super::reference::{NormDifference, select, spread};
 
 /// `batch` products `[rows, inner] · [inner, columns]`.
@@ -77,7 +77,7 @@ pub fn product(size: ProductSize, device: &Device) -> farad::Result<Workload> {
     let dtype = if size.halves { DType::F16 } else { DType::F32 };
     let inputs = [0, 1].map(|operand| signed(&size.stored(operand), device)?.cast(dtype).detach());
     let inputs: Vec<Tensor> = inputs.into_iter().collect::<farad::Result<_>>()?;
-    let work = Work { flops: size.flops(), ..Work::default() };
+    let work = CaseWork { flops: size.flops(), ..CaseWork::default() };
     let error = move |inputs: &[Tensor], result: &Tensor| {
         let [a, b] = [0, 1].map(|n| size.operand(&inputs[n], n).cast(DType::F32));
         error(&a, &b, &result.cast(DType::F32))

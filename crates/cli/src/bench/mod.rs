@@ -41,7 +41,7 @@ use crate::arguments::BenchOptions;
 use crate::error::{Error, Result};
 use crate::look::{self, Talk};
 use crate::profile::{self, trace_of};
-use case::{BenchCase, CASES, SuitedDevices, TimedAs, Work};
+use case::{BenchCase, CASES, CaseWork, SuitedDevices, TimedAs};
 use hardware::Hardware;
 use report::{BenchReport, Measurement};
 use timing::Timing;
@@ -142,7 +142,7 @@ fn measure(
     options: &BenchOptions,
 ) -> Result<(Measurement, Option<Profile>, Vec<Error>)> {
     let mut profile = None;
-    let measurement = |timing: Timing, gpu_ms: Option<f64>, work: Work, error: f64| Measurement {
+    let measurement = |timing: Timing, gpu_ms: Option<f64>, work: CaseWork, error: f64| Measurement {
         case: case.name.to_string(),
         timing,
         gpu_ms,

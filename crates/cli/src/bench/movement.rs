@@ -2,7 +2,7 @@
 
 use farad::{Device, Tensor};
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::reference::{NormDifference, pick, spread};
 
 /// Channels of the images.
@@ -23,7 +23,7 @@ pub fn permute(batch: usize, device: &Device) -> farad::Result<Workload> {
         }
         Ok(difference.relative())
     };
-    let work = Work { bytes: 8.0 * (batch * CHANNELS * PIXELS) as f64, ..Work::default() };
+    let work = CaseWork { bytes: 8.0 * (batch * CHANNELS * PIXELS) as f64, ..CaseWork::default() };
     let inputs = vec![uniform(&[batch, CHANNELS, 32, 32], device)?];
     Ok(Workload::expression(inputs, work, |inputs| inputs[0].permute(&[0, 2, 3, 1]), error))
 }

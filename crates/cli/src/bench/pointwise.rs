@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use farad::{Device, Tensor};
 
-use super::case::{Work, Workload, signed};
+use super::case::{CaseWork, Workload, signed};
 use super::reference::{NormDifference, erf, pick, spread};
 
 /// Neighbors that are checked together.
@@ -52,6 +52,6 @@ fn workload(
         x.iter().zip(&y).for_each(|(&x, &y)| difference.add(y, wanted(x as f64)));
         Ok(difference.relative())
     };
-    let work = Work { bytes: 8.0 * size as f64, ..Work::default() };
+    let work = CaseWork { bytes: 8.0 * size as f64, ..CaseWork::default() };
     Ok(Workload::expression(vec![signed(&[size], device)?], work, move |inputs| build(&inputs[0]), error))
 }

@@ -2,7 +2,7 @@
 
 use farad::prelude::*;
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::reference::{NormDifference, pick, spread};
 
 const IMAGES: usize = 64;
@@ -15,8 +15,8 @@ fn pool(x: &Tensor, window: usize, padding: usize) -> Tensor {
     x.max_pool2d(PoolOptions::new(window).stride(2).padding(padding))
 }
 
-fn bytes(share: f64) -> Work {
-    Work { bytes: 4.0 * (IMAGES * CHANNELS * SIDE * SIDE) as f64 * share, ..Work::default() }
+fn bytes(share: f64) -> CaseWork {
+    CaseWork { bytes: 4.0 * (IMAGES * CHANNELS * SIDE * SIDE) as f64 * share, ..CaseWork::default() }
 }
 
 fn image(device: &Device) -> farad::Result<Tensor> {

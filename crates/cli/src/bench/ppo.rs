@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farad::prelude::*;
 use farad_rl::{CartPole, Ppo, PpoSettings, returns};
 
-use super::case::{Work, Workload};
+use super::case::{CaseWork, Workload};
 
 /// Updates of a whole training: a million steps of a seed.
 const UPDATES: u64 = 122;
@@ -25,7 +25,7 @@ fn begin(seeds: usize, device: &Device) -> farad::Result<Ppo> {
 /// Updates one after the other; an item is a step of a world.
 pub fn update(seeds: usize, device: &Device) -> farad::Result<Workload> {
     let mut ppo = begin(seeds, device)?;
-    let work = Work { items: ppo.steps_per_update() as f64, ..Work::default() };
+    let work = CaseWork { items: ppo.steps_per_update() as f64, ..CaseWork::default() };
     let device = device.clone();
     Ok(Workload {
         iterate: Box::new(move || ppo.update().map(drop)),
@@ -41,7 +41,7 @@ pub fn whole(seeds: usize, device: &Device) -> farad::Result<Workload> {
     Ok(Workload {
         iterate: Box::new(move || trained(seeds, &device).map(drop)),
         error: Box::new(move || error(seeds, &other)),
-        work: Work { items: steps as f64, ..Work::default() },
+        work: CaseWork { items: steps as f64, ..CaseWork::default() },
     })
 }
 

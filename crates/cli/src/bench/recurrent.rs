@@ -2,7 +2,7 @@
 
 use farad::prelude::*;
 
-use super::case::{Work, Workload, signed};
+use super::case::{CaseWork, Workload, signed};
 use super::reference::NormDifference;
 
 /// Different rows of the batch that is compared with f64; the others repeat them, which changes neither loss nor
@@ -48,7 +48,7 @@ pub fn lstm(size: RecurrentSize, device: &Device) -> farad::Result<Workload> {
     Ok(Workload {
         iterate: Box::new(iterate),
         error: Box::new(error),
-        work: Work { flops, ..Work::default() },
+        work: CaseWork { flops, ..CaseWork::default() },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use farad::{Device, Tensor};
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::reference::{NormDifference, pick, select, spread};
 
 /// Sums over an axis.
@@ -36,7 +36,7 @@ fn reduced(
         }
         Ok(difference.relative())
     };
-    let work = Work { bytes: 4.0 * (size[0] * size[1]) as f64, ..Work::default() };
+    let work = CaseWork { bytes: 4.0 * (size[0] * size[1]) as f64, ..CaseWork::default() };
     let inputs = vec![uniform(&size, device)?];
     Ok(Workload::expression(inputs, work, move |inputs| build(&inputs[0], axis), error))
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use farad::Device;
 use serde_json::{Value, json};
 
-use super::case::Work;
+use super::case::CaseWork;
 use super::hardware::Hardware;
 use super::timing::Timing;
 use crate::arguments::OutputFlags;
@@ -23,7 +23,7 @@ pub struct Measurement {
     /// Milliseconds on the GPU's clock.
     pub gpu_ms: Option<f64>,
     /// What an iteration does.
-    pub work: Work,
+    pub work: CaseWork,
     /// The relative error against f64.
     pub error: f64,
 }

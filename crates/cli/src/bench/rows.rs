@@ -2,7 +2,7 @@
 
 use farad::{Device, Tensor};
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::reference::{NormDifference, pick, spread};
 
 /// What layer norm adds to the variance.
@@ -40,8 +40,8 @@ pub fn layer_norm([rows, width]: [usize; 2], device: &Device) -> farad::Result<W
     Ok(Workload::expression(inputs, work(rows * width), build, error))
 }
 
-fn work(elements: usize) -> Work {
-    Work { bytes: 8.0 * elements as f64, ..Work::default() }
+fn work(elements: usize) -> CaseWork {
+    CaseWork { bytes: 8.0 * elements as f64, ..CaseWork::default() }
 }
 
 /// A few rows against what `wanted` makes of them in f64.

@@ -3,7 +3,7 @@
 use farad::Order;
 use farad::{DType, Device, Tensor};
 
-use super::case::{Work, Workload, signed};
+use super::case::{CaseWork, Workload, signed};
 use super::reference::{NormDifference, pick, spread};
 
 /// One row in order: `[length] -> [length]`.
@@ -19,7 +19,7 @@ pub fn sort(length: usize, device: &Device) -> farad::Result<Workload> {
             .for_each(|(&got, wanted)| difference.add(got, wanted as f64));
         Ok(difference.relative())
     };
-    let work = Work { bytes: 8.0 * length as f64, items: length as f64, ..Work::default() };
+    let work = CaseWork { bytes: 8.0 * length as f64, items: length as f64, ..CaseWork::default() };
     Ok(Workload::expression(
         vec![signed(&[length], device)?],
         work,
@@ -30,7 +30,11 @@ pub fn sort(length: usize, device: &Device) -> farad::Result<Workload> {
 
 /// The order of every row: `[rows, length] -> [rows, length]`.
 pub fn argsort(rows: usize, length: usize, device: &Device) -> farad::Result<Workload> {
-    let work = Work { bytes: 8.0 * (rows * length) as f64, items: (rows * length) as f64, ..Work::default() };
+    let work = CaseWork {
+        bytes: 8.0 * (rows * length) as f64,
+        items: (rows * length) as f64,
+        ..CaseWork::default()
+    };
     let error = move |inputs: &[Tensor], result: &Tensor| positions(&inputs[0], result, length, false);
     let inputs = vec![signed(&[rows, length], device)?];
     Ok(Workload::expression(inputs, work, |inputs| inputs[0].argsort(1, Order::Ascending), error))
@@ -39,7 +43,7 @@ pub fn argsort(rows: usize, length: usize, device: &Device) -> farad::Result<Wor
 /// Where the largest `k` of every row are: `[rows, length] -> [rows, k]`.
 pub fn topk(rows: usize, length: usize, k: usize, device: &Device) -> farad::Result<Workload> {
     let (read, written) = ((rows * length) as f64, (rows * k) as f64);
-    let work = Work { bytes: 4.0 * (read + written), items: read, ..Work::default() };
+    let work = CaseWork { bytes: 4.0 * (read + written), items: read, ..CaseWork::default() };
     let error = move |inputs: &[Tensor], result: &Tensor| positions(&inputs[0], result, length, true);
     let inputs = vec![signed(&[rows, length], device)?];
     Ok(Workload::expression(inputs, work, move |inputs| inputs[0].topk(k, 1, Order::Descending).1, error))
@@ -83,7 +87,7 @@ pub fn embedding_gradient(
         Ok(difference.relative())
     };
     let ids = (Tensor::rand([sources], device) * entries as f64).cast(DType::I32).detach()?;
-    let work = Work { bytes: 4.0 * ((sources + entries) * width) as f64, ..Work::default() };
+    let work = CaseWork { bytes: 4.0 * ((sources + entries) * width) as f64, ..CaseWork::default() };
     let inputs = vec![signed(&[sources, width], device)?, ids];
     let build = move |inputs: &[Tensor]| inputs[0].segment_sum(&inputs[1], entries);
     Ok(Workload::expression(inputs, work, build, error))

@@ -3,7 +3,7 @@
 use farad::nn::Tanh;
 use farad::prelude::*;
 
-use super::case::{Work, Workload, uniform};
+use super::case::{CaseWork, Workload, uniform};
 use super::network::{BenchAdam, BenchBatch, HostActivation, HostGoal, HostNetwork};
 use super::reference::NormDifference;
 
@@ -44,7 +44,7 @@ struct TrainReference {
 /// Steps of 784-128-10 with AdamW and cross-entropy, 64 samples.
 pub fn mlp(device: &Device) -> farad::Result<Workload> {
     let mut training = BenchTraining::mlp(device)?;
-    let work = Work { items: BATCH as f64, ..Work::default() };
+    let work = CaseWork { items: BATCH as f64, ..CaseWork::default() };
     let iterate = Box::new(move || training.step());
     let device = device.clone();
     Ok(Workload { iterate, error: Box::new(move || BenchTraining::mlp(&device)?.error(MLP_STEPS)), work })
@@ -56,7 +56,7 @@ pub fn mlp_mixed(device: &Device) -> farad::Result<Workload> {
         Ok(BenchTraining { precision: Precision::Mixed, ..BenchTraining::mlp(device)? })
     };
     let mut training = mixed(device)?;
-    let work = Work { items: BATCH as f64, ..Work::default() };
+    let work = CaseWork { items: BATCH as f64, ..CaseWork::default() };
     let iterate = Box::new(move || training.step());
     let device = device.clone();
     Ok(Workload { iterate, error: Box::new(move || mixed(&device)?.error(MLP_STEPS)), work })
@@ -65,7 +65,7 @@ pub fn mlp_mixed(device: &Device) -> farad::Result<Workload> {
 /// 200 steps of 2-8-1 on the four rows of exclusive or.
 pub fn xor(device: &Device) -> farad::Result<Workload> {
     let mut training = BenchTraining::xor(device)?;
-    let work = Work { items: (4 * XOR_EPOCHS) as f64, ..Work::default() };
+    let work = CaseWork { items: (4 * XOR_EPOCHS) as f64, ..CaseWork::default() };
     let iterate = Box::new(move || (0..XOR_EPOCHS).try_for_each(|_| training.step()));
     let device = device.clone();
     Ok(Workload { iterate, error: Box::new(move || BenchTraining::xor(&device)?.error(XOR_EPOCHS)), work })

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use farad::run::{Table as Settings, Value};
-use farad::train::Kind;
+use farad::train::TrainingKind;
 use farad::train::settings::Setting;
 use serde_json::json;
 
@@ -31,7 +31,9 @@ pub fn run(name: Option<&str>, as_json: bool) -> Result<()> {
 
 /// Everything there is to learn, by kind.
 fn rooms() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
-    let of = |kind: &dyn Kind| kind.subjects().iter().map(|subject| (subject.name, subject.about)).collect();
+    let of = |kind: &dyn TrainingKind| {
+        kind.subjects().iter().map(|subject| (subject.name, subject.about)).collect()
+    };
     let rooms: Vec<_> = KINDS.all().map(|kind| (kind.title(), of(kind))).collect();
     rooms
 }

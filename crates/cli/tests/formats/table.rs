@@ -186,16 +186,16 @@ fn of_runs(runs: &Folder) -> Vec<Format> {
     fn automaton(folder: &Path) {
         let Ok(run) = Run::open(folder) else { return };
         drop(farad_logic::train::Configuration::of(&run));
-        drop(farad_logic::train::Learned::of(&run).map(|learned| learned.shown()));
+        drop(farad_logic::train::LearnedAutomata::of(&run).map(|learned| learned.shown()));
     }
     fn logic(folder: &Path) {
         let Ok(run) = Run::open(folder) else { return };
-        drop(farad_logic::classify::Settings::of(&run));
-        drop(farad_logic::classify::Learned::of(&run).map(|learned| learned.netlist()));
+        drop(farad_logic::classify::ClassifierSettings::of(&run));
+        drop(farad_logic::classify::LearnedClassifier::of(&run).map(|learned| learned.netlist()));
     }
     fn language(folder: &Path) {
         let Ok(run) = Run::open(folder) else { return };
-        drop(farad_lm::train::Settings::of(&run));
+        drop(farad_lm::train::LmSettings::of(&run));
         drop(farad_lm::train::Learned::of(&run, &Device::cpu()));
     }
     fn conclusion(folder: &Path) {

@@ -14,7 +14,7 @@ use crate::program::{Code, Instr, Level, Reg, Site, View};
 
 /// What a draft starts from.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct DraftStart {
     /// The kernel's axes: those of the space, then `appended` reduced ones.
     pub axes: Vec<usize>,
     /// How many trailing axes a reduction at outer level brought in.
@@ -24,12 +24,12 @@ pub struct Start {
     /// Materialized nodes that this kernel must load rather than compute.
     pub load: HashSet<NodeId>,
     /// What the root is put together from, if the kernel writes it part by part.
-    pub parts: Vec<Part>,
+    pub parts: Vec<DraftPart>,
 }
 
 /// A part of a node that is parts of one shape side by side.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct DraftPart {
     /// What stands there.
     pub node: NodeId,
     /// Along which axis the parts lie.
@@ -38,9 +38,9 @@ pub struct Part {
     pub offset: usize,
 }
 
-impl Part {
+impl DraftPart {
     /// The parts of a sum of padded nodes of one shape that together fill it; empty if it is something else.
-    pub fn of(graph: &Graph, materialized: &[bool], root: NodeId) -> Vec<Part> {
+    pub fn of(graph: &Graph, materialized: &[bool], root: NodeId) -> Vec<DraftPart> {
         // A copy of such a node is put together in the same way.
         let whole = match graph.node(root) {
             Node { op: Op::Barrier(_), operands, .. } if operands.len() == 1 => operands[0],
@@ -57,15 +57,15 @@ impl Part {
                 Op::Pad(widths) => {
                     let mut padded = (0..widths.len()).filter(|&axis| widths[axis] != (0, 0));
                     let (Some(axis), None) = (padded.next(), padded.next()) else { return vec![] };
-                    parts.push(Part { node: node.operands[0], axis, offset: widths[axis].0 });
+                    parts.push(DraftPart { node: node.operands[0], axis, offset: widths[axis].0 });
                 }
                 _ => return vec![],
             }
         }
         parts.sort_by_key(|part| part.offset);
-        let Some(&Part { node, axis, .. }) = parts.first() else { return vec![] };
+        let Some(&DraftPart { node, axis, .. }) = parts.first() else { return vec![] };
         let shape = graph.shape(node);
-        let fits = |(n, part): (usize, &Part)| {
+        let fits = |(n, part): (usize, &DraftPart)| {
             graph.shape(part.node) == shape && part.axis == axis && part.offset == n * shape[axis]
         };
         let whole = parts.len() * shape[axis] == graph.shape(root)[axis];
@@ -121,7 +121,7 @@ pub struct Draft {
 }
 
 /// What drafting needs to know of the whole graph.
-pub struct Context<'a> {
+pub struct DraftContext<'a> {
     /// The graph.
     pub graph: &'a Graph,
     /// Nodes that live in memory between kernels.
@@ -136,16 +136,16 @@ pub struct Context<'a> {
     pub fuse: bool,
 }
 
-impl Start {
+impl DraftStart {
     /// A kernel over the elements of `shape`.
-    pub fn over(shape: &Shape) -> Start {
+    pub fn over(shape: &Shape) -> DraftStart {
         let (axes, _) = Access::identity(shape);
-        Start { axes, appended: 0, product: None, load: HashSet::new(), parts: Vec::new() }
+        DraftStart { axes, appended: 0, product: None, load: HashSet::new(), parts: Vec::new() }
     }
 
     /// A product kernel over the axes of a contraction's result.
-    pub fn product(contraction: NodeId, shape: &Shape) -> Start {
-        Start { axes: shape.to_vec(), product: Some(contraction), ..Start::over(&Shape::scalar()) }
+    pub fn product(contraction: NodeId, shape: &Shape) -> DraftStart {
+        DraftStart { axes: shape.to_vec(), product: Some(contraction), ..DraftStart::over(&Shape::scalar()) }
     }
 
     /// Applies a split, an append or a load; `false` if the trouble is of another kind.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use farad_ir::{Graph, NodeId, Op};
 
-use super::draft::{Context, Draft, Part, Start, Trouble, resident, unshaped};
+use super::draft::{Draft, DraftContext, DraftPart, DraftStart, Trouble, resident, unshaped};
 use super::product::Roles;
 use super::work::Ancestors;
 use crate::program::Target;
@@ -50,7 +50,7 @@ struct Attempt<'a> {
     /// The contraction that the kernel computes first, if it is a product.
     product: Option<NodeId>,
     /// What the draft starts from.
-    start: Start,
+    start: DraftStart,
     /// Whether other materialized nodes may be computed along the way.
     fuse: bool,
 }
@@ -79,11 +79,13 @@ impl<'a> Attempt<'a> {
     fn new(around: &'a Surroundings<'a>, root: NodeId, materialized: &'a mut Vec<bool>) -> Attempt<'a> {
         let product = product_below(around, root, materialized);
         let parts = match around.target.fuse && product.is_none() {
-            true => Part::of(around.graph, materialized, root),
+            true => DraftPart::of(around.graph, materialized, root),
             false => vec![],
         };
         let start = match parts.first() {
-            Some(part) => Start { parts: parts.clone(), ..Start::over(&around.graph.shape(part.node)) },
+            Some(part) => {
+                DraftStart { parts: parts.clone(), ..DraftStart::over(&around.graph.shape(part.node)) }
+            }
             None => begin(around.graph, root, product),
         };
         Attempt { around, root, materialized, product, start, fuse: around.target.fuse }
@@ -92,7 +94,8 @@ impl<'a> Attempt<'a> {
     /// The kernel, or why there is none.
     fn run(&self, ancestors: &mut Ancestors) -> Result<Draft, Trouble> {
         let Surroundings { graph, owned, ends, apart, target } = *self.around;
-        let context = Context { graph, materialized: self.materialized, owned, ends, apart, fuse: self.fuse };
+        let context =
+            DraftContext { graph, materialized: self.materialized, owned, ends, apart, fuse: self.fuse };
         let tried = Draft::of(self.root, &self.start, &context);
         match tried.and_then(|draft| fits(graph, draft, ancestors, target)) {
             Ok(draft) if draft.product.is_some() && !draft.multiplies() => Err(Trouble::NotMultiplied),
@@ -191,10 +194,10 @@ fn cut_off_the_heaviest(attempt: &mut Attempt, _: &Trouble) -> bool {
     attempt.again()
 }
 
-fn begin(graph: &Graph, root: NodeId, product: Option<NodeId>) -> Start {
+fn begin(graph: &Graph, root: NodeId, product: Option<NodeId>) -> DraftStart {
     match product {
-        Some(contraction) => Start::product(contraction, &graph.shape(contraction)),
-        None => Start::over(&graph.shape(unshaped(graph, root))),
+        Some(contraction) => DraftStart::product(contraction, &graph.shape(contraction)),
+        None => DraftStart::over(&graph.shape(unshaped(graph, root))),
     }
 }
 

@@ -5,7 +5,7 @@ use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Unary};
 use super::limits;
 use crate::fusion::access::{Access, Affine, mapped_view};
 use crate::fusion::draft::{resident, unshaped};
-use crate::program::{BufferId, Code, Instr, Level, Operand, Reg};
+use crate::program::{BufferId, Code, Instr, Level, ProductOperand, Reg};
 
 /// What the axes of a contraction are to a product of matrices. Axes of size 1 that are not needed to have rows,
 /// columns and terms are nothing.
@@ -100,7 +100,7 @@ impl Roles {
 }
 
 /// A product's operand before it is one: how the contraction reads it, over which axes, and what it is.
-pub struct Source<'g> {
+pub struct ProductSource<'g> {
     contraction: &'g Contraction,
     maps: &'g [IndexMap],
     /// Contraction axes, in kernel order.
@@ -110,18 +110,18 @@ pub struct Source<'g> {
 }
 
 /// The left and the right operand of the product of a contraction node.
-pub fn sources<'g>(contraction: &'g Contraction, roles: &Roles, node: &Node) -> [Source<'g>; 2] {
+pub fn sources<'g>(contraction: &'g Contraction, roles: &Roles, node: &Node) -> [ProductSource<'g>; 2] {
     let [left, right] = roles.orders();
     let (l, r) = if roles.swapped { (right, left) } else { (left, right) };
-    let source = |maps, order, node| Source { contraction, maps, order, node };
+    let source = |maps, order, node| ProductSource { contraction, maps, order, node };
     let lhs = source(&contraction.lhs[..], l, node.operands[0]);
     let rhs = source(&contraction.rhs[..], r, node.operands[1]);
     if roles.swapped { [rhs, lhs] } else { [lhs, rhs] }
 }
 
-impl Source<'_> {
+impl ProductSource<'_> {
     /// The operand, or `None` if something has to be materialized first.
-    pub fn operand(&self, graph: &Graph, materialized: &[bool]) -> Option<Operand> {
+    pub fn operand(&self, graph: &Graph, materialized: &[bool]) -> Option<ProductOperand> {
         let axes: Vec<usize> = self.order.iter().map(|&a| self.contraction.sizes[a]).collect();
         let mut place = vec![Affine::zero(axes.len()); self.contraction.sizes.len()];
         for (at, &axis) in self.order.iter().enumerate().filter(|(at, _)| axes[*at] != 1) {
@@ -147,7 +147,7 @@ impl Source<'_> {
                 Reg(tape.len() as u32 - 1)
             }
         };
-        Some(Operand { tape, value })
+        Some(ProductOperand { tape, value })
     }
 
     /// What to materialize so that the operand can be had.

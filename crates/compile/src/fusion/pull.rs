@@ -9,12 +9,12 @@ use farad_ir::{Binary, DType, NodeId, Op, Reduce, Scalar, Shape, Unary};
 
 use super::limits;
 use crate::fusion::access::{Access, Affine, Obstacle, mapped_view, reshape};
-use crate::fusion::draft::{Context, Draft, Start, Trouble, Written, resident, unshaped, within};
+use crate::fusion::draft::{Draft, DraftContext, DraftStart, Trouble, Written, resident, unshaped, within};
 use crate::program::{BufferId, Code, Guard, Instr, Level, Reg, Site, View};
 
 impl Draft {
     /// Pulls `root` into a kernel.
-    pub fn of(root: NodeId, start: &Start, context: &Context) -> Result<Draft, Trouble> {
+    pub fn of(root: NodeId, start: &DraftStart, context: &DraftContext) -> Result<Draft, Trouble> {
         let count = start.axes.len();
         let draft = Draft {
             axes: start.axes.clone(),
@@ -45,8 +45,8 @@ impl Draft {
 
 struct Pull<'a> {
     draft: Draft,
-    start: &'a Start,
-    context: &'a Context<'a>,
+    start: &'a DraftStart,
+    context: &'a DraftContext<'a>,
     memo: HashMap<(NodeId, Access), Reg>,
     /// Materialized nodes computed along the way.
     extra: Vec<Passed>,

@@ -12,7 +12,7 @@ fn chain(length: usize) -> String {
 
 /// A line per kernel: its label, and how many instructions it has.
 fn outline(program: &Program) -> String {
-    let line = |step: &crate::program::Step| match &step.kernel {
+    let line = |step: &crate::program::ProgramStep| match &step.kernel {
         Kernel::Fused(fused) => format!("{}: {} instructions\n", step.label, fused.tape.len()),
         _ => format!("{}\n", step.label),
     };

@@ -8,7 +8,7 @@ use farad_ir::{Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Shape};
 
 use crate::fusion::product::Roles;
 use crate::passes::limits;
-use crate::passes::tiles::{self, Sizes};
+use crate::passes::tiles::{self, ProductSizes};
 use crate::program::Target;
 
 /// Rewrites the graph for the target; returns where the outputs went. `None` if the target is busy with one position.
@@ -157,7 +157,7 @@ fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     let roles = Roles::of(contraction)?;
     let len = |axes: &[usize]| axes.iter().map(|&axis| contraction.sizes[axis]).product::<usize>();
     let (batches, rows, columns) = (len(&roles.batch), len(&roles.rows), len(&roles.columns));
-    let sizes = Sizes { batches, rows, columns, terms: len(&roles.inner) };
+    let sizes = ProductSizes { batches, rows, columns, terms: len(&roles.inner) };
     if sizes.terms <= 2 * limits::WHOLE_TERMS {
         return None;
     }

@@ -41,7 +41,7 @@ pub const TILES: [TileCost; 7] = [
 
 /// The sizes of a product that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct ProductSizes {
     /// Products.
     pub batches: usize,
     /// Rows of each.
@@ -54,7 +54,7 @@ pub struct Sizes {
 
 impl TileCost {
     /// What a product should take: rounds of workgroups over so many processors.
-    pub fn of(&self, sizes: Sizes, processors: usize) -> f64 {
+    pub fn of(&self, sizes: ProductSizes, processors: usize) -> f64 {
         let tiles = sizes.batches * sizes.rows.div_ceil(self.m) * sizes.columns.div_ceil(self.n);
         let rounds = match tiles.div_ceil(processors) {
             rounds if rounds <= self.together => rounds,
@@ -66,7 +66,7 @@ impl TileCost {
 }
 
 /// What a product should take with the best of its tiles.
-fn best(sizes: Sizes, halves: bool, processors: usize) -> f64 {
+fn best(sizes: ProductSizes, halves: bool, processors: usize) -> f64 {
     let usable = TILES.iter().filter(|tile| halves || !tile.halves);
     usable.map(|tile| tile.of(sizes, processors)).fold(f64::INFINITY, f64::min)
 }
@@ -82,14 +82,14 @@ const LEAST_TERMS: usize = 128;
 /// How many parts the terms of a product should be cut into, of those that are offered; `None` if it is as
 /// well off whole.
 pub fn parts(
-    sizes: Sizes,
+    sizes: ProductSizes,
     halves: bool,
     processors: usize,
     offered: impl Iterator<Item = usize>,
 ) -> Option<usize> {
     let results = (sizes.batches * sizes.rows * sizes.columns) as f64;
     let cost = |count: usize| {
-        let cut = Sizes { batches: sizes.batches * count, terms: sizes.terms / count, ..sizes };
+        let cut = ProductSizes { batches: sizes.batches * count, terms: sizes.terms / count, ..sizes };
         best(cut, halves, processors) + ADDING_AT_ALL + ADDING * results * count as f64
     };
     let offered = offered.filter(|count| *count > 1 && sizes.terms / count >= LEAST_TERMS);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn cut(rows: usize, columns: usize, terms: usize, halves: bool) -> Option<usize> {
-        let sizes = Sizes { batches: 1, rows, columns, terms };
+        let sizes = ProductSizes { batches: 1, rows, columns, terms };
         parts(sizes, halves, PROCESSORS, (1..=6).map(|n| 1 << n))
     }
 

@@ -4,8 +4,8 @@
 use farad_ir::{Graph, NodeId, Op};
 
 use crate::fusion::draft::Draft;
-use crate::fusion::product::{Roles, Source, sources};
-use crate::program::{BufferId, Code, Fused, Instr, Kernel, Operand, Product, Reg, Store, View};
+use crate::fusion::product::{ProductSource, Roles, sources};
+use crate::program::{BufferId, Code, Fused, Instr, Kernel, Product, ProductOperand, Reg, Store, View};
 
 /// Where nodes live.
 pub trait PlannedMemory {
@@ -128,12 +128,12 @@ fn assemble_product(
     let Op::Contract(contraction) = &node.op else { unreachable!("a product is a contraction") };
     let roles = Roles::of(contraction).expect("drafted as a product");
     let [left, right] = sources(contraction, &roles, node);
-    let side = |source: &Source| -> Operand {
-        let Operand { mut tape, value } =
+    let side = |source: &ProductSource| -> ProductOperand {
+        let ProductOperand { mut tape, value } =
             source.operand(graph, materialized).expect("operands were materialized");
         let buffers = tape.iter_mut().filter_map(|instr| instr.code.buffer_mut());
         buffers.for_each(|buffer| *buffer = memory.buffer(NodeId(buffer.0)));
-        Operand { tape, value }
+        ProductOperand { tape, value }
     };
     let sizes = |axes: &[usize]| axes.iter().map(|&a| contraction.sizes[a]).collect();
     // From the order of the result's axes to the product's.

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use farad_ir::{Binary, DType, Reduce, Scalar};
 
 use super::limits;
-use crate::program::{Buffer, Code, Fused, Guard, Instr, Level, Reg, Store, View};
+use crate::program::{Code, Fused, Guard, Instr, Level, ProgramBuffer, Reg, Store, View};
 
 /// The kernel without its tiny axes, if that shares work.
-pub fn unroll(kernel: Fused, buffers: &[Buffer]) -> Fused {
+pub fn unroll(kernel: Fused, buffers: &[ProgramBuffer]) -> Fused {
     let mut kernel = kernel;
     while let Some(axis) = (0..kernel.axes.len()).find(|&axis| gains(&kernel, axis, buffers)) {
         match without(&kernel, axis) {
@@ -25,7 +25,7 @@ pub fn unroll(kernel: Fused, buffers: &[Buffer]) -> Fused {
 
 /// A kernel that only adds up what it also writes, as two: one without sums and without its tiny axes, and one that adds
 /// up what the first wrote. `None` if that shares no work.
-pub fn apart(kernel: &Fused, buffers: &[Buffer]) -> Option<[Fused; 2]> {
+pub fn apart(kernel: &Fused, buffers: &[ProgramBuffer]) -> Option<[Fused; 2]> {
     let full = |store: &&Store| kernel.tape[store.value.0 as usize].level == Level::Full;
     let (written, sums): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(full);
     let ([whole], false) = (&written[..], sums.is_empty()) else { return None };
@@ -59,7 +59,7 @@ impl Fused {
 }
 
 /// Whether conditions depend on an axis that can be taken out.
-fn gains(kernel: &Fused, axis: usize, buffers: &[Buffer]) -> bool {
+fn gains(kernel: &Fused, axis: usize, buffers: &[ProgramBuffer]) -> bool {
     let tiny = (2..=limits::UNROLLED_AXIS).contains(&kernel.axes[axis]) && kernel.outer == kernel.axes.len();
     let depends = |instr: &Instr| {
         instr.code.view().is_some_and(|view| {
@@ -206,8 +206,8 @@ mod tests {
     use super::*;
     use crate::program::{BufferId, Place};
 
-    fn buffer(dtype: DType, len: usize) -> Buffer {
-        Buffer { place: Place::Input(0), offset: 0, dtype, len }
+    fn buffer(dtype: DType, len: usize) -> ProgramBuffer {
+        ProgramBuffer { place: Place::Input(0), offset: 0, dtype, len }
     }
 
     fn view(offset: i64, strides: [i64; 2], guards: Vec<Guard>) -> View {

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::program::{BufferId, Place, Program, Step};
+use crate::program::{BufferId, Place, Program, ProgramStep};
 
 /// Orders steps into waves: a step comes after every step whose memory it reads or overwrites.
-pub(super) fn waves(program: &Program, steps: Vec<Step>) -> Vec<Step> {
+pub(super) fn waves(program: &Program, steps: Vec<ProgramStep>) -> Vec<ProgramStep> {
     let mut wrote: HashMap<Place, usize> = HashMap::new();
     let mut read: HashMap<Place, usize> = HashMap::new();
     let place = |id: &BufferId| program.buffers[id.0 as usize].place;
-    let mut placed: Vec<Step> = Vec::with_capacity(steps.len());
+    let mut placed: Vec<ProgramStep> = Vec::with_capacity(steps.len());
     for mut step in steps {
         let (reads, writes) = step.kernel.touches();
         let after = |map: &HashMap<Place, usize>, id: &BufferId| map.get(&place(id)).map_or(0, |w| w + 1);

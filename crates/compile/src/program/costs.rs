@@ -9,7 +9,8 @@ use std::ops::{Add, Mul};
 use farad_ir::DType;
 
 use crate::program::{
-    Buffer, BufferId, Code, Custom, Fused, Instr, Kernel, Level, Operand, Product, Recurrence, Store,
+    BufferId, Code, Custom, Fused, Instr, Kernel, Level, Product, ProductOperand, ProgramBuffer, Recurrence,
+    Store,
 };
 
 /// Bytes that must move and floating-point operations that must be done.
@@ -26,7 +27,7 @@ pub struct Costs {
 impl Costs {
     /// The costs of one run of `kernel`. In a loop, `slots` are the buffers of which a trip sees a slice, with
     /// the slice's elements.
-    pub fn of(kernel: &Kernel, buffers: &[Buffer], slots: &[(BufferId, usize)]) -> Costs {
+    pub fn of(kernel: &Kernel, buffers: &[ProgramBuffer], slots: &[(BufferId, usize)]) -> Costs {
         let mut traffic = Traffic { buffers, slots, touched: vec![] };
         let (flops, half_flops) = match kernel {
             Kernel::Fused(k) => {
@@ -71,7 +72,7 @@ impl Costs {
                 (recurrence_flops(k), 0)
             }
             Kernel::Loop(k) => {
-                let trip = |step: &crate::program::Step| Costs::of(&step.kernel, buffers, &k.slots);
+                let trip = |step: &crate::program::ProgramStep| Costs::of(&step.kernel, buffers, &k.slots);
                 return k.steps.iter().map(trip).sum::<Costs>() * k.trips as u64;
             }
         };
@@ -91,7 +92,7 @@ fn custom(kernel: &Custom, traffic: &mut Traffic) -> Costs {
 
 /// Elements of buffers that a kernel reads or writes, each counted once per direction.
 struct Traffic<'a> {
-    buffers: &'a [Buffer],
+    buffers: &'a [ProgramBuffer],
     slots: &'a [(BufferId, usize)],
     touched: Vec<TouchedElements>,
 }
@@ -154,7 +155,7 @@ fn recurrence_flops(kernel: &Recurrence) -> u64 {
 }
 
 /// All operations, and those of the product itself if it multiplies halves.
-fn product_flops(kernel: &Product, buffers: &[Buffer]) -> (u64, u64) {
+fn product_flops(kernel: &Product, buffers: &[ProgramBuffer]) -> (u64, u64) {
     let [batch, m, n, terms] =
         [kernel.batches(), kernel.rows(), kernel.columns(), kernel.terms()].map(|size| size as u64);
     let of = |tape: &[Instr]| tape.iter().filter(|instr| computes(instr)).count() as u64;
@@ -165,7 +166,7 @@ fn product_flops(kernel: &Product, buffers: &[Buffer]) -> (u64, u64) {
     (product + batch * around, if halves { product } else { 0 })
 }
 
-fn loads_halves(operand: &Operand, buffers: &[Buffer]) -> bool {
+fn loads_halves(operand: &ProductOperand, buffers: &[ProgramBuffer]) -> bool {
     operand.tape.iter().any(|instr| match &instr.code {
         Code::Load(id, _) => buffers[id.0 as usize].dtype == DType::F16,
         _ => false,

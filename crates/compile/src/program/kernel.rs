@@ -6,7 +6,7 @@ use farad_ir::{Binary, CustomOp, DType, Reduce, Scalar, Shape, Unary};
 
 #[cfg(doc)]
 use super::Program;
-use super::{BufferId, Sort, Step, View};
+use super::{BufferId, ProgramStep, Sort, View};
 
 /// A value on a tape: the index of the instruction that makes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -143,9 +143,9 @@ pub struct Product {
     /// The axes summed over; sizes may be zero.
     pub k: Vec<usize>,
     /// The left operand over axes `[batch.., m.., k..]`.
-    pub lhs: Operand,
+    pub lhs: ProductOperand,
     /// The right operand over axes `[batch.., k.., n..]`.
-    pub rhs: Operand,
+    pub rhs: ProductOperand,
     /// Over axes `[batch.., m.., n..]`, with [`Code::Accumulator`] as the product.
     pub epilogue: Vec<Instr>,
     /// Over axes `[batch.., m.., n..]`.
@@ -154,7 +154,7 @@ pub struct Product {
 
 /// A product's operand: a pointwise tape, mostly a single load.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Operand {
+pub struct ProductOperand {
     /// Pointwise instructions without `Take`.
     pub tape: Vec<Instr>,
     /// The operand's value, `f32`.
@@ -232,7 +232,7 @@ pub struct Loop {
     /// From the last position to the first.
     pub reverse: bool,
     /// The body's steps; no loops inside.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProgramStep>,
     /// Buffers that the body sees at `p · stride` elements further on: slices of sequences. A body
     /// kernel's views address one slice.
     pub slots: Vec<(BufferId, usize)>,

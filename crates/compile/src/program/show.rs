@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::program::{
-    BufferId, Code, Fused, Instr, Kernel, Level, Place, Product, Program, Recurrence, Step, Store, View,
+    BufferId, Code, Fused, Instr, Kernel, Level, Place, Product, Program, ProgramStep, Recurrence, Store,
+    View,
 };
 
 impl fmt::Display for Program {
@@ -39,7 +40,7 @@ impl fmt::Display for BufferId {
     }
 }
 
-fn show_step(f: &mut fmt::Formatter<'_>, step: &Step, indent: &str) -> fmt::Result {
+fn show_step(f: &mut fmt::Formatter<'_>, step: &ProgramStep, indent: &str) -> fmt::Result {
     write!(f, "{indent}wave {} {}: ", step.wave, step.label)?;
     match &step.kernel {
         Kernel::Fused(k) => show_fused(f, k, indent),

@@ -21,7 +21,7 @@ mod waves;
 
 pub use error::{KernelPlace, ProgramError};
 
-use super::{BufferId, Kernel, Place, Program, Step, Target};
+use super::{BufferId, Kernel, Place, Program, ProgramStep, Target};
 
 /// Whether a program keeps to all that backends rely on; the first thing that is wrong, if not.
 pub fn verify(program: &Program, target: &Target) -> Result<(), ProgramError> {
@@ -113,7 +113,7 @@ fn touches(program: &Program, kernel: &Kernel) -> Vec<VerifiedTouch> {
 }
 
 /// The steps of a program with the place of each.
-fn placed(steps: &[Step]) -> impl Iterator<Item = (KernelPlace, &Step)> {
+fn placed(steps: &[ProgramStep]) -> impl Iterator<Item = (KernelPlace, &ProgramStep)> {
     steps.iter().enumerate().map(|(n, step)| (KernelPlace::of(n, step), step))
 }
 

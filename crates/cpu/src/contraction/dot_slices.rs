@@ -10,15 +10,15 @@ use rayon::prelude::*;
 use crate::contraction::matrix_product::Temporaries;
 use crate::contraction::register_tile::{self, DotTile, Piece, tiles};
 use crate::contraction::row_slices::coordinates;
-use crate::contraction::slice_cuts::{Cut, pieces, use_of_lanes};
-use crate::contraction::slice_operand::{Axes, Load, Operand, Slice, Way, Window};
+use crate::contraction::slice_cuts::{AxisCut, pieces, use_of_lanes};
+use crate::contraction::slice_operand::{AxisRange, Load, Slice, SliceOperand, Way, Window};
 use crate::error::Error;
 use crate::heuristics::products::{
     ADDED_AT_ONCE, LARGE, LEAST_PART_ROWS, LEAST_TERM_SLICE, MOST_PARTS, PARTIAL_FLOATS, TERM_VECTORS,
     USED_LANES,
 };
 use crate::interpreter::nest::Nest;
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::thread_scratch;
 use crate::simd::lanes::lanes;
 
@@ -28,9 +28,9 @@ pub struct Dots {
     batch: Vec<usize>,
     m: Vec<usize>,
     n: Vec<usize>,
-    terms: Cut,
-    lhs: Operand,
-    rhs: Operand,
+    terms: AxisCut,
+    lhs: SliceOperand,
+    rhs: SliceOperand,
     rows: Vec<isize>,
     columns: Vec<isize>,
     parts: usize,
@@ -65,12 +65,13 @@ impl Dots {
         };
         let cost = |terms: &[usize]| {
             let [l, r] = extents(terms);
-            let of = |way: Way, load: &Load, axes: &[usize], extent: &[usize], along: (usize, Axes)| match way
-            {
-                Way::Window => {
-                    Window::new(load.view, axes, extent, along).map_or(0, |window| window.floats())
+            let of = |way: Way, load: &Load, axes: &[usize], extent: &[usize], along: (usize, AxisRange)| {
+                match way {
+                    Way::Window => {
+                        Window::new(load.view, axes, extent, along).map_or(0, |window| window.floats())
+                    }
+                    _ => extent.iter().product(),
                 }
-                _ => extent.iter().product(),
             };
             of(ways[0], &left, &left_axes, &l, (l.len() - 1, tables[0].clone()))
                 + of(ways[1], &right, &right_axes, &r, (b + k - 1, tables[1].clone()))
@@ -79,7 +80,7 @@ impl Dots {
         let (last, outer) = product.k.split_last().expect("terms");
         let vectors = outer.iter().product::<usize>() * last.div_ceil(tiles().lanes);
         let share = cost(&product.k) / (vectors / TERM_VECTORS).clamp(1, MOST_PARTS);
-        let terms = Cut::new(&product.k, most.min(share.max(LEAST_TERM_SLICE)), cost);
+        let terms = AxisCut::new(&product.k, most.min(share.max(LEAST_TERM_SLICE)), cost);
         let [left_extent, right_extent] = extents(terms.steps());
         let left_order: Vec<usize> = (b..left_axes.len()).collect();
         let right_order: Vec<usize> = (b + k..right_axes.len()).chain(b..b + k).collect();
@@ -87,10 +88,24 @@ impl Dots {
         let specs = &mut *temporaries.specs;
         let [left_read, right_read] =
             [(&left_order[..], tables[0].clone()), (&right_order[..], tables[1].clone())];
-        let lhs =
-            Operand::new(&left, &left_axes, &left_extent, left_read, ways[0], (specs, copies[0]), label)?;
-        let rhs =
-            Operand::new(&right, &right_axes, &right_extent, right_read, ways[1], (specs, copies[1]), label)?;
+        let lhs = SliceOperand::new(
+            &left,
+            &left_axes,
+            &left_extent,
+            left_read,
+            ways[0],
+            (specs, copies[0]),
+            label,
+        )?;
+        let rhs = SliceOperand::new(
+            &right,
+            &right_axes,
+            &right_extent,
+            right_read,
+            ways[1],
+            (specs, copies[1]),
+            label,
+        )?;
         let rows = lhs.offsets(b, &product.m);
         let columns = rhs.offsets(b + k, &product.n);
         let sums = product.batches() * rows.len() * columns.len();
@@ -120,7 +135,7 @@ impl Dots {
     }
 
     /// Runs the product.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         let batches: usize = self.batch.iter().product();
         let parallel = self.work >= LARGE && rayon::current_num_threads() > 1;
         // Few parts of many rows: rows are shared out too.
@@ -147,7 +162,7 @@ impl Dots {
     }
 
     /// Some rows of one part of one batch.
-    fn task(&self, context: Context, batch: usize, part: usize, rows: std::ops::Range<usize>) {
+    fn task(&self, context: KernelContext, batch: usize, part: usize, rows: std::ops::Range<usize>) {
         let at = coordinates(&self.batch, batch);
         let columns = self.columns.len();
         let batches: usize = self.batch.iter().product();
@@ -218,7 +233,7 @@ impl Dots {
     }
 
     /// Adds all parts to the first, in order.
-    fn add_parts(&self, context: Context, sums: usize, parallel: bool) {
+    fn add_parts(&self, context: KernelContext, sums: usize, parallel: bool) {
         let all = context.bindings[self.partial];
         let one = |chunk: usize| {
             let len = ADDED_AT_ONCE.min(sums - chunk * ADDED_AT_ONCE);
@@ -241,7 +256,7 @@ impl Dots {
 }
 
 /// How an operand is read along an axis.
-fn way(load: &Load, axes: &[usize], along: (usize, Axes), temporaries: &Temporaries) -> Way {
+fn way(load: &Load, axes: &[usize], along: (usize, AxisRange), temporaries: &Temporaries) -> Way {
     let used = use_of_lanes(axes[along.0], tiles().lanes);
     if load.is_direct(axes, along.0, temporaries.specs) {
         Way::Memory

@@ -1,6 +1,6 @@
 //! Matrix products: operands made into matrices, the product proper, then the epilogue over its result.
 
-use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Operand, Product, Store, View};
+use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Product, ProductOperand, Store, View};
 use farad_ir::DType;
 use gemm::Parallelism;
 use rayon::prelude::*;
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use crate::error::Error;
 use crate::heuristics::products::{LARGE, SHARED_WHOLE, SMALL, THIN_TASK, THIN_TASKS};
 use crate::interpreter::nest::{Nest, Spec};
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::view_access;
 use crate::simd::lanes::lanes;
-use crate::simd::small_matrix::{Block, Multiply};
+use crate::simd::small_matrix::{Multiply, StridedMatrix};
 
 /// A planned product.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl MatrixPlan {
     }
 
     /// Runs the product.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         self.prepare.iter().for_each(|nest| nest.run(context));
         self.multiply(context);
         if let Some(nest) = &self.epilogue {
@@ -166,7 +166,7 @@ impl MatrixPlan {
         }
     }
 
-    fn multiply(&self, context: Context) {
+    fn multiply(&self, context: KernelContext) {
         let batches: usize = self.batch.iter().product();
         let one = self.m * self.n * self.k;
         if batches * self.m * self.n == 0 {
@@ -189,12 +189,12 @@ impl MatrixPlan {
     }
 
     /// The matrices of one batch.
-    fn block(&self, context: Context, batch: usize) -> Multiply {
+    fn block(&self, context: KernelContext, batch: usize) -> Multiply {
         let block = |matrix: &ProductMatrix| {
             let start = context.bindings[matrix.buffer].start.cast::<f32>();
             // SAFETY: views were checked against their buffers when the program was loaded.
             let start = unsafe { start.offset(matrix.first(&self.batch, batch)) };
-            Block { start, row: matrix.row as isize, column: matrix.column as isize }
+            StridedMatrix { start, row: matrix.row as isize, column: matrix.column as isize }
         };
         Multiply {
             m: self.m,
@@ -209,7 +209,7 @@ impl MatrixPlan {
 
 impl MatrixPlan {
     /// The product of one batch in `f64`.
-    fn multiply_wide(&self, context: Context, batch: usize) {
+    fn multiply_wide(&self, context: KernelContext, batch: usize) {
         let start = |matrix: &ProductMatrix| {
             let start = context.bindings[matrix.buffer].start.cast::<f64>();
             // SAFETY: views were checked against their buffers when the program was loaded.
@@ -296,7 +296,7 @@ fn single(p: Multiply, parallel: bool) {
 
 /// The view of an operand that is a plain matrix in memory.
 fn plain(
-    operand: &Operand,
+    operand: &ProductOperand,
     axes: &[usize],
     counts: [usize; 2],
     specs: &[Spec],
@@ -313,7 +313,7 @@ fn plain(
 }
 
 fn operand(
-    operand: &Operand,
+    operand: &ProductOperand,
     axes: &[usize],
     counts: [usize; 2],
     temporaries: &mut Temporaries,
@@ -329,7 +329,7 @@ fn operand(
 
 /// An operand in a temporary, whose axes behind `batch` are contiguous, and how it is read there.
 pub fn evaluated(
-    operand: &Operand,
+    operand: &ProductOperand,
     axes: &[usize],
     batch: usize,
     temporaries: &mut Temporaries,

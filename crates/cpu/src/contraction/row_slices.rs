@@ -9,14 +9,14 @@ use rayon::prelude::*;
 
 use crate::contraction::matrix_product::{self, Temporaries};
 use crate::contraction::register_tile::{self, Piece, RowTile, tiles};
-use crate::contraction::slice_cuts::{Cut, offsets, pieces, use_of_lanes};
-use crate::contraction::slice_operand::{Load, Operand, Slice, Way, Window};
+use crate::contraction::slice_cuts::{AxisCut, offsets, pieces, use_of_lanes};
+use crate::contraction::slice_operand::{Load, Slice, SliceOperand, Way, Window};
 use crate::error::Error;
 use crate::heuristics::products::{
     IMAGE_ROWS, LARGE, LEAST_COLUMN_SLICE, MANY_SLICES, PARALLEL_PACKING, USED_LANES, VECTORS_TOGETHER,
 };
 use crate::interpreter::nest::Nest;
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::Binding;
 use crate::memory::thread_scratch;
 use crate::memory::view_access;
@@ -28,8 +28,8 @@ pub struct Rows {
     lhs: Panels,
     batch: Vec<usize>,
     terms_axes: Vec<usize>,
-    columns: Cut,
-    rhs: Operand,
+    columns: AxisCut,
+    rhs: SliceOperand,
     terms: Vec<isize>,
     out: RowTarget,
     out_rows: Vec<isize>,
@@ -86,7 +86,7 @@ impl Rows {
         let order: Vec<usize> = (b..right.len()).collect();
         let copy = temporaries.reserve(0);
         let order = (&order[..], b..b + k);
-        let rhs = Operand::new(&load, &right, &extent, order, way, (temporaries.specs, copy), label)?;
+        let rhs = SliceOperand::new(&load, &right, &extent, order, way, (temporaries.specs, copy), label)?;
         let terms = rhs.offsets(b, &product.k);
         let mut prepare = Vec::new();
         let lhs = Panels::new(product, &left, temporaries, &mut prepare, label)?;
@@ -104,7 +104,7 @@ impl Rows {
     }
 
     /// Runs the product.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         self.prepare.iter().for_each(|nest| nest.run(context));
         let batches: usize = self.batch.iter().product();
         let parallel = self.work >= LARGE && rayon::current_num_threads() > 1;
@@ -121,7 +121,7 @@ impl Rows {
     }
 
     /// One slice of one batch.
-    fn task(&self, context: Context, task: usize) {
+    fn task(&self, context: KernelContext, task: usize) {
         let (batch, slice) = (task / self.columns.len(), task % self.columns.len());
         let at = coordinates(&self.batch, batch);
         let (origin, extent) = self.columns.slice(slice);
@@ -146,12 +146,19 @@ impl Rows {
                     bindings[self.out.buffer] = Binding { start: sums.cast(), len, dtype: DType::F32 };
                 }
                 let (_, nest) = nests.iter().find(|(e, _)| *e == extent).expect("every extent has a nest");
-                nest.run_alone(Context { bindings: &bindings, ..context });
+                nest.run_alone(KernelContext { bindings: &bindings, ..context });
             }
         });
     }
 
-    fn multiply(&self, context: Context, batch: usize, rhs: *const f32, out: *mut f32, extent: &[usize]) {
+    fn multiply(
+        &self,
+        context: KernelContext,
+        batch: usize,
+        rhs: *const f32,
+        out: *mut f32,
+        extent: &[usize],
+    ) {
         let (b, m, k) = (self.batch.len(), self.out.view.strides.len(), self.terms_axes.len());
         let columns = m - extent.len();
         let table = tiles();
@@ -196,7 +203,7 @@ pub fn coordinates(sizes: &[usize], position: usize) -> Vec<usize> {
 }
 
 /// How the right operand is read, and how columns are cut.
-fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -> (Way, Cut) {
+fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -> (Way, AxisCut) {
     let right = &product.axes()[1];
     let (b, vector) = (product.batch.len(), right.len() - 1);
     let extent = |columns: &[usize]| [&vec![1; b][..], &product.k, columns].concat();
@@ -228,7 +235,7 @@ fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -
         few[axis] = product.n[axis].min(rows);
     }
     let least = LEAST_COLUMN_SLICE.max(if way == Way::Window { cost(&few) } else { 0 });
-    (way, Cut::new(&product.n, most.min(share.max(least)), cost))
+    (way, AxisCut::new(&product.n, most.min(share.max(least)), cost))
 }
 
 impl Panels {
@@ -265,7 +272,7 @@ impl Panels {
         Ok(Panels { buffer: buffer.0 as usize, view, rows, terms, packed, shared, list })
     }
 
-    fn pack(&self, context: Context, batch: &[usize], parallel: bool) {
+    fn pack(&self, context: KernelContext, batch: &[usize], parallel: bool) {
         let batches = if self.shared { 1 } else { batch.iter().product() };
         let one = |task: usize| {
             let (number, (first, tile)) = (task / self.list.len(), self.list[task % self.list.len()]);
@@ -294,7 +301,7 @@ impl Panels {
     }
 
     /// The panels of a batch.
-    fn start(&self, context: Context, batch: usize) -> *const f32 {
+    fn start(&self, context: KernelContext, batch: usize) -> *const f32 {
         let batch = if self.shared { 0 } else { batch };
         let start = context.bindings[self.packed].start.cast::<f32>();
         // SAFETY: every batch has its panels, unless they share them.
@@ -304,7 +311,7 @@ impl Panels {
 
 impl RowTarget {
     /// The address of a slice's first sum.
-    fn start(&self, context: Context, batch: &[usize], origin: &[usize], own: *mut f32) -> *mut f32 {
+    fn start(&self, context: KernelContext, batch: &[usize], origin: &[usize], own: *mut f32) -> *mut f32 {
         if self.own.is_some() {
             return own;
         }
@@ -321,7 +328,7 @@ impl RowTarget {
 fn result(
     product: &Product,
     axes: &[usize],
-    columns: &Cut,
+    columns: &AxisCut,
     temporaries: &mut Temporaries,
     label: &str,
 ) -> Result<(RowTarget, Epilogue), Error> {
@@ -387,7 +394,7 @@ fn result(
 
 /// By how much every buffer of the epilogue moves per batch and column axis; `None` if slices cannot be had by moving
 /// buffers.
-fn moves(product: &Product, columns: &Cut) -> Option<Vec<(usize, Vec<i64>)>> {
+fn moves(product: &Product, columns: &AxisCut) -> Option<Vec<(usize, Vec<i64>)>> {
     let (b, m) = (product.batch.len(), product.m.len());
     let cut = |axis: usize| if axis < b { product.batch[axis] > 1 } else { columns.cuts(axis - b - m) };
     let axes: Vec<usize> = (0..b).chain(b + m..b + m + product.n.len()).collect();

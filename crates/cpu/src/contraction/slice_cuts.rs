@@ -4,14 +4,14 @@ use crate::contraction::register_tile::Piece;
 
 /// Some axes, cut at every so many positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct AxisCut {
     sizes: Vec<usize>,
     steps: Vec<usize>,
 }
 
-impl Cut {
+impl AxisCut {
     /// Cuts `sizes` into the largest slices that `cost` allows: whole inner axes, then part of one.
-    pub fn new(sizes: &[usize], most: usize, cost: impl Fn(&[usize]) -> usize) -> Cut {
+    pub fn new(sizes: &[usize], most: usize, cost: impl Fn(&[usize]) -> usize) -> AxisCut {
         let mut steps = vec![1; sizes.len()];
         for axis in (0..sizes.len()).rev() {
             let fits = |step: usize| {
@@ -31,7 +31,7 @@ impl Cut {
                 break;
             }
         }
-        Cut { sizes: sizes.to_vec(), steps }
+        AxisCut { sizes: sizes.to_vec(), steps }
     }
 
     /// The largest slice.
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn slices_cover_everything_once() {
         for most in [1, 5, 12, 30, 1000] {
-            let cut = Cut::new(&[3, 7, 5], most, |extent| extent.iter().product());
+            let cut = AxisCut::new(&[3, 7, 5], most, |extent| extent.iter().product());
             let mut seen = vec![0; 105];
             let extents = cut.extents();
             for number in 0..cut.len() {

@@ -5,17 +5,17 @@
 //! positions which overlap (those of a convolution) are strides that overlap; a *spread* has every element as often as
 //! it is read. Where tiles run along every second or third position (strided convolutions), a window is *split*: the
 //! positions of one remainder lie side by side. One axis, that of the kernel's columns, then has a table of places
-//! instead of a stride ([`Operand::offsets`]).
+//! instead of a stride ([`SliceOperand::offsets`]).
 
 use farad_compile::program::{self, BufferId, Code, Fused, Guard, Instr, Level, Store, View};
 use farad_ir::DType;
 
 use crate::error::Error;
 use crate::interpreter::nest::{Nest, Spec};
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::{self, Binding};
-use crate::memory::view_access::{self, Access, Range};
-use split_window::{RowPlaces, Split, Stretch};
+use crate::memory::view_access::{self, DomainRange, ViewAccess};
+use split_window::{ResidueSplit, RowPlaces, Stretch};
 
 mod split_window;
 
@@ -30,7 +30,7 @@ pub struct Slice<'a> {
 
 /// A planned operand.
 #[derive(Debug)]
-pub struct Operand {
+pub struct SliceOperand {
     buffer: usize,
     source: OperandSource,
     /// Elements between neighbors, per axis.
@@ -56,12 +56,12 @@ enum OperandSource {
 pub struct Load<'a> {
     pub buffer: BufferId,
     pub view: &'a View,
-    tape: Option<&'a program::Operand>,
+    tape: Option<&'a program::ProductOperand>,
 }
 
 impl<'a> Load<'a> {
     /// The operand as one load; `None` if it is more than that.
-    pub fn of(operand: &'a program::Operand) -> Option<Load<'a>> {
+    pub fn of(operand: &'a program::ProductOperand) -> Option<Load<'a>> {
         let mut loads = operand.tape.iter().filter_map(|instr| match &instr.code {
             Code::Load(buffer, view) => Some((*buffer, view, instr.dtype)),
             _ => None,
@@ -97,19 +97,19 @@ pub enum Way {
     Spread,
 }
 
-impl Operand {
+impl SliceOperand {
     /// Plans to read a load over `axes`, slices of which are at most `extent`; `order` are the axes of a spread copy,
-    /// and its last one that along which tiles run. Axes in `tables` are read by [`Operand::offsets`] alone. `scratch` is
+    /// and its last one that along which tiles run. Axes in `tables` are read by [`SliceOperand::offsets`] alone. `scratch` is
     /// the buffer that a copy is known by.
     pub fn new(
         load: &Load,
         axes: &[usize],
         extent: &[usize],
-        (order, tables): (&[usize], Axes),
+        (order, tables): (&[usize], AxisRange),
         way: Way,
         (specs, scratch): (&mut Vec<Spec>, BufferId),
         label: &str,
-    ) -> Result<Operand, Error> {
+    ) -> Result<SliceOperand, Error> {
         let spec = specs[load.buffer.0 as usize];
         let window =
             || Window::new(load.view, axes, extent, (*order.last().expect("an axis"), tables.clone()));
@@ -145,7 +145,7 @@ impl Operand {
             .map(|operand| finish(operand, scratch, copied, specs, label))
             .transpose()?;
         let finish = finish.map(|nest| (scratch.0 as usize, nest));
-        Ok(Operand { buffer: load.buffer.0 as usize, source, strides, floats, copied, finish })
+        Ok(SliceOperand { buffer: load.buffer.0 as usize, source, strides, floats, copied, finish })
     }
 
     /// Where the positions of some axes begin, in order: those from `first` on, which have these sizes.
@@ -164,8 +164,8 @@ impl Operand {
     /// Makes a slice readable; gives the address of its first element.
     ///
     /// # Safety
-    /// `scratch` must have room for [`Operand::floats`] floats that nothing else uses.
-    pub unsafe fn read(&self, slice: Slice, context: Context, scratch: *mut f32) -> *const f32 {
+    /// `scratch` must have room for [`SliceOperand::floats`] floats that nothing else uses.
+    pub unsafe fn read(&self, slice: Slice, context: KernelContext, scratch: *mut f32) -> *const f32 {
         let binding = context.bindings[self.buffer];
         let at = match &self.source {
             OperandSource::Nothing => return scratch,
@@ -196,7 +196,7 @@ impl Operand {
         if let Some((id, nest)) = &self.finish {
             let mut bindings = context.bindings.to_vec();
             bindings[*id] = Binding { start: scratch.cast(), len: self.copied, dtype: DType::F32 };
-            nest.run_alone(Context { bindings: &bindings, ..context });
+            nest.run_alone(KernelContext { bindings: &bindings, ..context });
         }
         // SAFETY: the slice's first element is in the copy.
         unsafe { scratch.add(at) }
@@ -209,7 +209,7 @@ fn dot(strides: &[i64], coordinates: &[usize]) -> i64 {
 
 /// The work on a load's values, over a copy of them.
 fn finish(
-    operand: &program::Operand,
+    operand: &program::ProductOperand,
     scratch: BufferId,
     floats: usize,
     specs: &[Spec],
@@ -228,7 +228,7 @@ fn finish(
 }
 
 /// Some axes of an operand.
-pub type Axes = std::ops::Range<usize>;
+pub type AxisRange = std::ops::Range<usize>;
 
 /// A copy of all that a slice reads, with zeros where there is nothing to read.
 #[derive(Debug)]
@@ -240,7 +240,7 @@ pub struct Window {
     guards: Vec<Guard>,
     dims: Vec<Dim>,
     /// How the innermost dimension is split, if tiles run along every so many of its positions.
-    split: Option<Split>,
+    split: Option<ResidueSplit>,
 }
 
 /// An axis of a window.
@@ -270,7 +270,7 @@ impl Window {
         view: &View,
         axes: &[usize],
         extent: &[usize],
-        (vector, tables): (usize, Axes),
+        (vector, tables): (usize, AxisRange),
     ) -> Option<Window> {
         let view = &split_window::guarded(view, axes, vector);
         let real = |axis: usize| axes[axis] > 1;
@@ -306,7 +306,7 @@ impl Window {
         if let What::Guard(number) = last.what
             && view.guards[number].coefficients[vector] > 1
         {
-            let found = Split::new(&view.guards[number], (axes, extent), (vector, tables), last.span)?;
+            let found = ResidueSplit::new(&view.guards[number], (axes, extent), (vector, tables), last.span)?;
             last.span = found.floats();
             split = Some(found);
         }
@@ -412,7 +412,7 @@ struct Spread {
     /// Floats between neighbors in the copy, per axis.
     strides: Vec<i64>,
     /// Along the last of the axes, the others being held.
-    access: Access,
+    access: ViewAccess,
 }
 
 impl Spread {
@@ -425,7 +425,7 @@ impl Spread {
         }
         let vector = order[order.len() - 1];
         let held: Vec<usize> = (0..axes.len()).filter(|&axis| axis != vector).collect();
-        Spread { order: order.to_vec(), strides, access: Access::new(view, axes, &[vector], &held) }
+        Spread { order: order.to_vec(), strides, access: ViewAccess::new(view, axes, &[vector], &held) }
     }
 
     /// Copies a slice out of its window, whose first element lies at a place of a copy.
@@ -452,7 +452,7 @@ impl Spread {
         let rows: usize = outer.iter().map(|&axis| slice.extent[axis]).product();
         let mut at = 0;
         for _ in 0..rows {
-            let range = Range { start: slice.origin[vector], count, fixed: &fixed };
+            let range = DomainRange { start: slice.origin[vector], count, fixed: &fixed };
             // SAFETY: the program says that this kernel may read the buffer; runs are checked.
             unsafe { element_runs::load(&self.access, range, 0, binding, &mut out[at..at + count]) };
             for (place, &axis) in local.iter_mut().zip(outer).rev() {

@@ -3,7 +3,7 @@
 //! The compiler leaves sums of products with few rows or columns as fused kernels. Here they are products too, if there
 //! are vectors to be had.
 
-use farad_compile::program::{Code, Fused, Instr, Level, Operand, Product, Reg, Store, View};
+use farad_compile::program::{Code, Fused, Instr, Level, Product, ProductOperand, Reg, Store, View};
 use farad_ir::{Binary, DType, Reduce, Scalar};
 
 use crate::contraction::dot_slices::Dots;
@@ -13,7 +13,7 @@ use crate::contraction::row_slices::Rows;
 use crate::contraction::stride_phases::phases;
 use crate::error::Error;
 use crate::heuristics::products::{SLICE, WORTH_A_PRODUCT, WORTH_A_VECTOR};
-use crate::interpreter::tile_machine::Context;
+use crate::interpreter::tile_machine::KernelContext;
 
 /// A product that is done slice by slice.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub enum Sliced {
 
 impl Sliced {
     /// Runs the product.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         match self {
             Sliced::Rows(plan) => plan.run(context),
             Sliced::Dots(plan) => plan.run(context),
@@ -166,7 +166,7 @@ fn as_product(fused: &Fused, sum: usize, [lhs, rhs]: [Reg; 2], [batch, m, n, k]:
         };
         let code = Code::Load(*buffer, over(view, axes));
         let load = Instr { code, dtype: DType::F32, level: Level::Full };
-        Operand { tape: vec![load], value: Reg(0) }
+        ProductOperand { tape: vec![load], value: Reg(0) }
     };
     let whole: [&[usize]; 3] = [&batch, &m, &n];
     let epilogue = fused.tape.iter().enumerate().map(|(i, instr)| {
@@ -233,9 +233,9 @@ mod tests {
         view
     }
 
-    fn operand(buffer: u32, view: View) -> Operand {
+    fn operand(buffer: u32, view: View) -> ProductOperand {
         let load = Instr { code: Code::Load(BufferId(buffer), view), dtype: DType::F32, level: Level::Full };
-        Operand { tape: vec![load], value: Reg(0) }
+        ProductOperand { tape: vec![load], value: Reg(0) }
     }
 
     fn view(strides: &[usize]) -> View {
@@ -291,7 +291,7 @@ mod tests {
             .zip(&specs)
             .map(|(start, spec)| Binding { start, len: spec.len, dtype: spec.dtype })
             .collect();
-        sliced.run(Context { bindings: &bindings, parameters: &[], faults: &Faults::new(0) });
+        sliced.run(KernelContext { bindings: &bindings, parameters: &[], faults: &Faults::new(0) });
         let slices = match &sliced {
             Sliced::Rows(plan) => plan.slices(),
             Sliced::Dots(plan) => plan.slices(),

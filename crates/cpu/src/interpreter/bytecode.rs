@@ -5,7 +5,7 @@ use farad_ir::{Binary, DType, Reduce, Unary};
 
 /// How a register's words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WordType {
     /// `f32`
     Float,
     /// `i32`
@@ -22,47 +22,47 @@ pub enum Kind {
     LongWord,
 }
 
-impl Kind {
+impl WordType {
     /// The kind of registers that hold `dtype`.
-    pub fn of(dtype: DType) -> Kind {
+    pub fn of(dtype: DType) -> WordType {
         match dtype.register() {
-            DType::F32 => Kind::Float,
-            DType::I32 => Kind::Int,
-            DType::U32 => Kind::Word,
-            DType::F64 => Kind::Double,
-            DType::I64 => Kind::Long,
-            DType::U64 => Kind::LongWord,
-            _ => Kind::Bool,
+            DType::F32 => WordType::Float,
+            DType::I32 => WordType::Int,
+            DType::U32 => WordType::Word,
+            DType::F64 => WordType::Double,
+            DType::I64 => WordType::Long,
+            DType::U64 => WordType::LongWord,
+            _ => WordType::Bool,
         }
     }
 
     /// The dtype whose registers these are.
     pub fn dtype(self) -> DType {
         match self {
-            Kind::Float => DType::F32,
-            Kind::Int => DType::I32,
-            Kind::Word => DType::U32,
-            Kind::Bool => DType::Bool,
-            Kind::Double => DType::F64,
-            Kind::Long => DType::I64,
-            Kind::LongWord => DType::U64,
+            WordType::Float => DType::F32,
+            WordType::Int => DType::I32,
+            WordType::Word => DType::U32,
+            WordType::Bool => DType::Bool,
+            WordType::Double => DType::F64,
+            WordType::Long => DType::I64,
+            WordType::LongWord => DType::U64,
         }
     }
 
     /// Whether its registers have 64 bits.
     pub fn is_wide(self) -> bool {
-        matches!(self, Kind::Double | Kind::Long | Kind::LongWord)
+        matches!(self, WordType::Double | WordType::Long | WordType::LongWord)
     }
 }
 
 /// A register, by its number.
-pub type Register = usize;
+pub type RegisterId = usize;
 
 /// What an instruction reads: a run of words, or one word for the whole tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceWords {
     /// The register.
-    pub register: Register,
+    pub register: RegisterId,
     /// Whether its first word stands for every element.
     pub scalar: bool,
 }
@@ -81,7 +81,7 @@ pub enum Conversion {
     RoundHalf,
     RoundBrain,
     /// Any other pair, as Rust's `as` has it; truth values ask whether the number is not zero.
-    To(Kind, DType),
+    To(WordType, DType),
 }
 
 impl Conversion {
@@ -93,7 +93,7 @@ impl Conversion {
 
 /// What an instruction does. Numbers are indices into the kernel's lists.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Code {
+pub enum Opcode {
     /// Writes a fixed word, or the two of a wide register.
     Constant(u64),
     /// Writes the n-th word of the run, or that and the next.
@@ -116,8 +116,8 @@ pub enum Code {
     Position(usize),
     /// Writes random bits.
     Random(usize),
-    Unary(Unary, Kind),
-    Binary(Binary, Kind),
+    Unary(Unary, WordType),
+    Binary(Binary, WordType),
     Select,
     /// `±a·b ± c`, the signs being negative where set.
     MulAdd {
@@ -137,54 +137,58 @@ pub enum Code {
 
 /// One instruction. What it does not read names register 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Op {
-    pub code: Code,
-    pub out: Register,
-    pub a: Source,
-    pub b: Source,
-    pub c: Source,
+pub struct BytecodeOp {
+    pub code: Opcode,
+    pub out: RegisterId,
+    pub a: SourceWords,
+    pub b: SourceWords,
+    pub c: SourceWords,
     /// Whether it reads or writes registers of 64 bits; known when all is emitted.
     pub wide: bool,
 }
 
-impl Op {
+impl BytecodeOp {
     /// An instruction that reads nothing.
-    pub fn new(code: Code, out: Register) -> Op {
-        let none = Source { register: 0, scalar: true };
-        Op { code, out, a: none, b: none, c: none, wide: false }
+    pub fn new(code: Opcode, out: RegisterId) -> BytecodeOp {
+        let none = SourceWords { register: 0, scalar: true };
+        BytecodeOp { code, out, a: none, b: none, c: none, wide: false }
     }
 
     /// How many of `a`, `b` and `c` are read.
     pub fn reads(&self) -> usize {
         match self.code {
-            Code::Constant(_) | Code::Parameter(_) | Code::Alias(_) | Code::Load(_) | Code::Position(_) => 0,
-            Code::Random(_) => 0,
-            Code::Select | Code::MulAdd { .. } | Code::Keep => 3,
-            Code::Binary(..) | Code::ExpDifference => 2,
+            Opcode::Constant(_)
+            | Opcode::Parameter(_)
+            | Opcode::Alias(_)
+            | Opcode::Load(_)
+            | Opcode::Position(_) => 0,
+            Opcode::Random(_) => 0,
+            Opcode::Select | Opcode::MulAdd { .. } | Opcode::Keep => 3,
+            Opcode::Binary(..) | Opcode::ExpDifference => 2,
             _ => 1,
         }
     }
 
     /// The registers that are read.
-    pub fn sources(&self) -> impl Iterator<Item = Register> {
+    pub fn sources(&self) -> impl Iterator<Item = RegisterId> {
         [self.a, self.b, self.c].into_iter().take(self.reads()).map(|source| source.register)
     }
 
     /// Whether the instruction writes its own words to `out` (and not a pointer, an accumulator or memory).
     pub fn writes(&self) -> bool {
-        !matches!(self.code, Code::Alias(_) | Code::Store(_) | Code::Reduce(_) | Code::Keep)
+        !matches!(self.code, Opcode::Alias(_) | Opcode::Store(_) | Opcode::Reduce(_) | Opcode::Keep)
     }
 
     /// Rough cost an element, in simple instructions.
     pub fn cost(&self) -> usize {
         match self.code {
-            Code::Alias(_) | Code::Constant(_) | Code::Parameter(_) | Code::Keep => 0,
-            Code::Unary(u, _) if u.is_costly() => 8,
-            Code::ExpDifference => 9,
-            Code::Binary(Binary::Pow, _) => 40,
-            Code::Binary(Binary::Div | Binary::Rem, _) => 6,
-            Code::Load(_) | Code::Store(_) => 3,
-            Code::Take(_) | Code::Random(_) => 20,
+            Opcode::Alias(_) | Opcode::Constant(_) | Opcode::Parameter(_) | Opcode::Keep => 0,
+            Opcode::Unary(u, _) if u.is_costly() => 8,
+            Opcode::ExpDifference => 9,
+            Opcode::Binary(Binary::Pow, _) => 40,
+            Opcode::Binary(Binary::Div | Binary::Rem, _) => 6,
+            Opcode::Load(_) | Opcode::Store(_) => 3,
+            Opcode::Take(_) | Opcode::Random(_) => 20,
             _ => 1,
         }
     }
@@ -192,9 +196,9 @@ impl Op {
 
 /// A reduction's running state: where its words are, and the register it gives.
 #[derive(Clone, Copy, Debug)]
-pub struct Accumulator {
+pub struct ReductionAccumulator {
     pub reduce: Reduce,
-    pub kind: Kind,
+    pub kind: WordType,
     /// The outer register that takes the result.
-    pub out: Register,
+    pub out: RegisterId,
 }

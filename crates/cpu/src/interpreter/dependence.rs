@@ -4,7 +4,7 @@ use farad_compile::program::{Code as TapeCode, Fused, Guard, View};
 
 /// How often a value changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum Dependence {
     /// Never during a run.
     Uniform,
     /// With the outer position.
@@ -37,7 +37,7 @@ fn moves_along(view: &View, axes: std::ops::Range<usize>) -> bool {
 /// Levels, depths and uses of all values.
 pub struct Analysis {
     /// How often each changes.
-    pub levels: Vec<Level>,
+    pub levels: Vec<Dependence>,
     /// How many reductions each waits for, one after the other.
     pub depths: Vec<usize>,
     /// How many instructions and stores read it.
@@ -50,18 +50,19 @@ impl Analysis {
         let all = fused.axes.len();
         let full = dependence(fused, |view| moves_along(view, outer..all));
         let moving = dependence(fused, |view| moves_along(view, 0..all));
-        let mut levels: Vec<Level> = Vec::with_capacity(fused.tape.len());
+        let mut levels: Vec<Dependence> = Vec::with_capacity(fused.tape.len());
         let mut depths: Vec<usize> = Vec::with_capacity(fused.tape.len());
         let mut uses = vec![0; fused.tape.len()];
         for (i, instr) in fused.tape.iter().enumerate() {
             let reduction = matches!(instr.code, TapeCode::Reduce(..));
-            let inherited = operands(&instr.code).iter().map(|&o| levels[o]).max().unwrap_or(Level::Uniform);
+            let inherited =
+                operands(&instr.code).iter().map(|&o| levels[o]).max().unwrap_or(Dependence::Uniform);
             let own = match (full[i], moving[i]) {
-                (true, _) => Level::Full,
-                (false, true) => Level::Outer,
-                _ => Level::Uniform,
+                (true, _) => Dependence::Full,
+                (false, true) => Dependence::Outer,
+                _ => Dependence::Uniform,
             };
-            levels.push(if reduction { Level::Outer } else { own.max(inherited) });
+            levels.push(if reduction { Dependence::Outer } else { own.max(inherited) });
             let depth = operands(&instr.code).iter().map(|&o| depths[o]).max().unwrap_or(0);
             depths.push(depth + reduction as usize);
             operands(&instr.code).iter().for_each(|&o| uses[o] += 1);

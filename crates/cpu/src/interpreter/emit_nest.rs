@@ -4,12 +4,14 @@ use farad_compile::program::{Code as TapeCode, Fused, Level as TapeLevel, Reg, S
 use farad_ir::{Binary, DType, Unary};
 
 use crate::error::Error;
-use crate::interpreter::bytecode::{Accumulator, Code, Conversion, Kind, Op, Register, Source};
-use crate::interpreter::dependence::{self, Analysis, Level};
-use crate::interpreter::nest::{Layout, Nest, Pass, Random, Shape, Spec, Take, Touch};
+use crate::interpreter::bytecode::{
+    BytecodeOp, Conversion, Opcode, ReductionAccumulator, RegisterId, SourceWords, WordType,
+};
+use crate::interpreter::dependence::{self, Analysis, Dependence};
+use crate::interpreter::nest::{InnerSweep, Layout, Nest, RandomBits, Spec, Take, TileShape, Touch};
 use crate::interpreter::register_conversion::conversions;
-use crate::interpreter::register_slots::{self, LINE, Place};
-use crate::memory::view_access::Access;
+use crate::interpreter::register_slots::{self, LINE, RegisterPlace};
+use crate::memory::view_access::ViewAccess;
 use crate::simd::reduction::STATE_WORDS;
 
 /// Makes the bytecode of a kernel with collapsed axes.
@@ -29,7 +31,7 @@ pub struct Emitter<'a> {
     /// How its space is cut up.
     pub layout: Layout,
     /// How often values change.
-    pub levels: Vec<Level>,
+    pub levels: Vec<Dependence>,
     /// Reductions that a value waits for, one after the other.
     pub depths: Vec<usize>,
     /// How often values are read.
@@ -37,37 +39,37 @@ pub struct Emitter<'a> {
     /// Whether there are reduced axes.
     pub reduces: bool,
     /// Registers of uniform and outer values.
-    pub lasting: Vec<Option<Register>>,
+    pub lasting: Vec<Option<RegisterId>>,
     /// Registers of full values in this pass.
-    pub passing: Vec<Option<Register>>,
+    pub passing: Vec<Option<RegisterId>>,
     /// Registers whose words are repeated over a tile by other registers, in this pass.
-    pub spreads: Vec<(Register, Register)>,
+    pub spreads: Vec<(RegisterId, RegisterId)>,
     /// The same, for good.
-    pub lasting_spreads: Vec<(Register, Register)>,
+    pub lasting_spreads: Vec<(RegisterId, RegisterId)>,
     /// The store that a value may be computed straight into, in this pass, with its touch.
     pub direct: Vec<Option<(usize, &'a Store)>>,
     /// Where registers are.
-    pub places: Vec<Place>,
+    pub places: Vec<RegisterPlace>,
     /// Which of them have 64 bits.
     pub wide: Vec<bool>,
     /// Words that are kept from tile to tile.
     pub kept: usize,
     /// What is emitted: see [`Nest`].
-    pub prelude: Vec<Op>,
-    pub outer: Vec<Vec<Op>>,
+    pub prelude: Vec<BytecodeOp>,
+    pub outer: Vec<Vec<BytecodeOp>>,
     /// The pass that is being emitted.
-    pub pass: Vec<Op>,
+    pub pass: Vec<BytecodeOp>,
     /// The passes before it.
-    pub done: Vec<Pass>,
-    pub finish: Vec<Op>,
+    pub done: Vec<InnerSweep>,
+    pub finish: Vec<BytecodeOp>,
     pub touches: Vec<Touch>,
     pub takes: Vec<Take>,
-    pub randoms: Vec<Random>,
-    pub accumulators: Vec<Accumulator>,
+    pub randoms: Vec<RandomBits>,
+    pub accumulators: Vec<ReductionAccumulator>,
     /// In recurrences: the registers of carries, of their next values, and whether a value is the same for all elements
     /// at a position.
-    pub carried: Vec<Register>,
-    pub next: Vec<Register>,
+    pub carried: Vec<RegisterId>,
+    pub next: Vec<RegisterId>,
     pub shared: Vec<bool>,
 }
 
@@ -170,18 +172,21 @@ impl<'a> Emitter<'a> {
             }
             early.iter().for_each(|store| self.store(store));
             // What is overwritten in place may be read until all is computed.
-            let values: Vec<Source> = late.iter().map(|s| self.full_source(s.value.0 as usize)).collect();
-            late.iter().zip(values).for_each(|(store, value)| self.store_value(store, value, Level::Full));
+            let values: Vec<SourceWords> =
+                late.iter().map(|s| self.full_source(s.value.0 as usize)).collect();
+            late.iter()
+                .zip(values)
+                .for_each(|(store, value)| self.store_value(store, value, Dependence::Full));
             let reductions = before..self.accumulators.len();
-            self.done.push(Pass { ops: std::mem::take(&mut self.pass), reductions });
+            self.done.push(InnerSweep { ops: std::mem::take(&mut self.pass), reductions });
             if !self.layout.resident {
                 self.passing.fill(None);
                 self.spreads.clear();
             }
         }
         for store in outer {
-            let value = self.source(store.value.0 as usize, Level::Outer, false);
-            self.store_value(store, value, Level::Outer);
+            let value = self.source(store.value.0 as usize, Dependence::Outer, false);
+            self.store_value(store, value, Dependence::Outer);
         }
     }
 
@@ -191,12 +196,12 @@ impl<'a> Emitter<'a> {
         for &store in stores {
             let value = store.value.0 as usize;
             let spec = self.specs[store.buffer.0 as usize];
-            let same =
-                !spec.dtype.is_narrow() && Kind::of(spec.dtype) == Kind::of(self.fused.tape[value].dtype);
-            let fresh = self.levels[value] == Level::Full
+            let same = !spec.dtype.is_narrow()
+                && WordType::of(spec.dtype) == WordType::of(self.fused.tape[value].dtype);
+            let fresh = self.levels[value] == Dependence::Full
                 && self.direct[value].is_none()
                 && self.passing[value].is_none();
-            let access = self.access(&store.view, Level::Full);
+            let access = self.access(&store.view, Dependence::Full);
             if same && fresh && access.is_run() && self.layout.patch.is_none() {
                 self.touches.push(Touch { buffer: store.buffer.0 as usize, access, turned: None });
                 self.direct[value] = Some((self.touches.len() - 1, store));
@@ -208,89 +213,90 @@ impl<'a> Emitter<'a> {
         let value = self.full_source(store.value.0 as usize);
         // The value may already lie where it belongs.
         let computed_there = self.direct[store.value.0 as usize].is_some_and(|(touch, target)| {
-            let aliases = |op: &Op| op.out == value.register && op.code == Code::Alias(touch);
+            let aliases = |op: &BytecodeOp| op.out == value.register && op.code == Opcode::Alias(touch);
             std::ptr::eq(target, store) && self.pass.iter().any(aliases)
         });
         if !computed_there {
-            self.store_value(store, value, Level::Full);
+            self.store_value(store, value, Dependence::Full);
         }
     }
 
-    pub fn full_source(&mut self, value: usize) -> Source {
-        self.source(value, Level::Full, false)
+    pub fn full_source(&mut self, value: usize) -> SourceWords {
+        self.source(value, Dependence::Full, false)
     }
 
-    pub fn store_value(&mut self, store: &Store, value: Source, level: Level) {
+    pub fn store_value(&mut self, store: &Store, value: SourceWords, level: Dependence) {
         let access = self.access(&store.view, level);
         let buffer = store.buffer.0 as usize;
-        let kind = Kind::of(self.fused.tape[store.value.0 as usize].dtype);
+        let kind = WordType::of(self.fused.tape[store.value.0 as usize].dtype);
         let value = self.converted(value, kind, self.specs[buffer].dtype.register(), level);
         self.touches.push(Touch { buffer, access, turned: None });
-        let op = Op { a: value, ..Op::new(Code::Store(self.touches.len() - 1), value.register) };
-        if level == Level::Full { self.pass.push(op) } else { self.finish.push(op) }
+        let op =
+            BytecodeOp { a: value, ..BytecodeOp::new(Opcode::Store(self.touches.len() - 1), value.register) };
+        if level == Dependence::Full { self.pass.push(op) } else { self.finish.push(op) }
     }
 
     /// `value` as a register of another type, where storage and register disagree.
-    fn converted(&mut self, value: Source, from: Kind, to: DType, level: Level) -> Source {
+    fn converted(&mut self, value: SourceWords, from: WordType, to: DType, level: Dependence) -> SourceWords {
         let mut source = value;
         for conversion in conversions(from, to) {
             let out = self.register(level, conversion.is_wide());
-            let op = Op { a: source, ..Op::new(Code::Convert(conversion), out) };
-            if level == Level::Full {
+            let op = BytecodeOp { a: source, ..BytecodeOp::new(Opcode::Convert(conversion), out) };
+            if level == Dependence::Full {
                 self.pass.push(op)
             } else {
                 self.finish.push(op)
             }
-            source = Source { register: out, scalar: false };
+            source = SourceWords { register: out, scalar: false };
         }
         source
     }
 
     /// A view over the domain of a level's tiles.
-    pub fn access(&self, view: &View, level: Level) -> Access {
+    pub fn access(&self, view: &View, level: Dependence) -> ViewAccess {
         let (outer, all) = (self.layout.outer, self.layout.sizes.len());
         let (domain, fixed): (Vec<usize>, Vec<usize>) = match (level, self.layout.shape) {
-            (Level::Uniform, _) => (vec![], vec![]),
-            (Level::Outer, _) => ((0..outer).collect(), vec![]),
-            (Level::Full, Shape::Rows) => ((0..all).collect(), vec![]),
-            (Level::Full, Shape::Block) => ((outer..all).chain(0..outer).collect(), vec![]),
-            (Level::Full, Shape::Columns) => ((0..outer).collect(), (outer..all).collect()),
+            (Dependence::Uniform, _) => (vec![], vec![]),
+            (Dependence::Outer, _) => ((0..outer).collect(), vec![]),
+            (Dependence::Full, TileShape::Rows) => ((0..all).collect(), vec![]),
+            (Dependence::Full, TileShape::Block) => ((outer..all).chain(0..outer).collect(), vec![]),
+            (Dependence::Full, TileShape::Columns) => ((0..outer).collect(), (outer..all).collect()),
         };
-        Access::new(view, &self.layout.sizes, &domain, &fixed)
+        ViewAccess::new(view, &self.layout.sizes, &domain, &fixed)
     }
 
     /// A new register for values of a level, wide or not.
-    pub fn register(&mut self, level: Level, wide: bool) -> Register {
+    pub fn register(&mut self, level: Dependence, wide: bool) -> RegisterId {
         let place = match level {
-            Level::Full => Place::Slot,
-            Level::Outer => self.keep(self.layout.rows, wide),
-            Level::Uniform => self.keep(1, wide),
+            Dependence::Full => RegisterPlace::Slot,
+            Dependence::Outer => self.keep(self.layout.rows, wide),
+            Dependence::Uniform => self.keep(1, wide),
         };
         self.place(place, wide)
     }
 
     /// A new register at a place.
-    pub fn place(&mut self, place: Place, wide: bool) -> Register {
+    pub fn place(&mut self, place: RegisterPlace, wide: bool) -> RegisterId {
         self.places.push(place);
         self.wide.push(wide);
         self.places.len() - 1
     }
 
     /// So many elements that are kept from tile to tile.
-    pub fn keep(&mut self, elements: usize, wide: bool) -> Place {
+    pub fn keep(&mut self, elements: usize, wide: bool) -> RegisterPlace {
         let width = 1 + wide as usize;
         // A single element needs no line of its own.
         let start = self.kept.next_multiple_of(if elements == 1 { width } else { LINE });
         self.kept = start + width * elements;
-        Place::Scratch(start)
+        RegisterPlace::Scratch(start)
     }
 
     /// Emits an instruction at a level.
-    pub fn push(&mut self, op: Op, level: Level, depth: usize) {
+    pub fn push(&mut self, op: BytecodeOp, level: Dependence, depth: usize) {
         match level {
-            Level::Uniform => self.prelude.push(op),
-            Level::Outer => self.outer[depth].push(op),
-            Level::Full => self.pass.push(op),
+            Dependence::Uniform => self.prelude.push(op),
+            Dependence::Outer => self.outer[depth].push(op),
+            Dependence::Full => self.pass.push(op),
         }
     }
 
@@ -298,10 +304,11 @@ impl<'a> Emitter<'a> {
         let TapeCode::Reduce(reduce, a) = self.fused.tape[i].code else { unreachable!("the caller looked") };
         let kind = self.kind(a);
         let a = self.full_source(a.0 as usize);
-        let out = self.register(Level::Outer, kind.is_wide() && !reduce.is_index());
+        let out = self.register(Dependence::Outer, kind.is_wide() && !reduce.is_index());
         self.lasting[i] = Some(out);
-        self.pass.push(Op { a, ..Op::new(Code::Reduce(self.accumulators.len()), a.register) });
-        self.accumulators.push(Accumulator { reduce, kind, out });
+        self.pass
+            .push(BytecodeOp { a, ..BytecodeOp::new(Opcode::Reduce(self.accumulators.len()), a.register) });
+        self.accumulators.push(ReductionAccumulator { reduce, kind, out });
     }
 
     /// Says of every instruction whether it has to do with registers of 64 bits.
@@ -310,7 +317,7 @@ impl<'a> Emitter<'a> {
         let outer = self.outer.iter_mut().flatten();
         let passes = self.done.iter_mut().flat_map(|pass| &mut pass.ops);
         for op in self.prelude.iter_mut().chain(outer).chain(passes).chain(&mut self.finish) {
-            let converts = matches!(op.code, Code::Convert(Conversion::To(..)));
+            let converts = matches!(op.code, Opcode::Convert(Conversion::To(..)));
             op.wide = converts || wide[op.out] || op.sources().any(|register| wide[register]);
         }
     }
@@ -324,7 +331,7 @@ impl<'a> Emitter<'a> {
         self.mark_wide();
         let ops = self.done.iter().flat_map(|pass| &pass.ops);
         let words = register_slots::assign(ops, &mut self.places, start, tile);
-        let cost = self.done.iter().flat_map(|pass| &pass.ops).map(Op::cost).sum::<usize>().max(1);
+        let cost = self.done.iter().flat_map(|pass| &pass.ops).map(BytecodeOp::cost).sum::<usize>().max(1);
         Nest {
             layout: self.layout,
             prelude: self.prelude,

@@ -3,24 +3,24 @@
 use farad_compile::program::{Code as TapeCode, Instr, Reg, View};
 use farad_ir::{Binary, Unary};
 
-use crate::interpreter::bytecode::{Code, Kind, Op, Register, Source};
-use crate::interpreter::dependence::Level;
+use crate::interpreter::bytecode::{BytecodeOp, Opcode, RegisterId, SourceWords, WordType};
+use crate::interpreter::dependence::Dependence;
 use crate::interpreter::emit_nest::Emitter;
-use crate::interpreter::nest::{Random, Shape, Take, Touch};
+use crate::interpreter::nest::{RandomBits, Take, TileShape, Touch};
 use crate::interpreter::register_conversion::{conversions, register_of, turn};
-use crate::interpreter::register_slots::Place;
-use crate::memory::view_access::Access;
+use crate::interpreter::register_slots::RegisterPlace;
+use crate::memory::view_access::ViewAccess;
 use crate::simd::arithmetic::takes_left_scalar;
 
 impl Emitter<'_> {
     /// The register of a value, emitting what makes it if that has not happened yet.
-    pub fn value(&mut self, i: usize) -> Register {
-        let known = if self.levels[i] == Level::Full { self.passing[i] } else { self.lasting[i] };
+    pub fn value(&mut self, i: usize) -> RegisterId {
+        let known = if self.levels[i] == Dependence::Full { self.passing[i] } else { self.lasting[i] };
         if let Some(register) = known {
             return register;
         }
         let register = self.make(i);
-        if self.levels[i] == Level::Full {
+        if self.levels[i] == Dependence::Full {
             self.passing[i] = Some(register);
         } else {
             self.lasting[i] = Some(register);
@@ -29,25 +29,34 @@ impl Emitter<'_> {
     }
 
     /// A value as an operand of an instruction at `level`.
-    pub fn source(&mut self, i: usize, level: Level, scalar: bool) -> Source {
+    pub fn source(&mut self, i: usize, level: Dependence, scalar: bool) -> SourceWords {
         let register = self.value(i);
         let from = self.levels[i];
         if from == level {
-            return Source { register, scalar: false };
+            return SourceWords { register, scalar: false };
         }
-        let one = from == Level::Uniform || (self.layout.shape == Shape::Rows && self.layout.rows == 1);
+        let one =
+            from == Dependence::Uniform || (self.layout.shape == TileShape::Rows && self.layout.rows == 1);
         if one && scalar {
-            return Source { register, scalar: true };
+            return SourceWords { register, scalar: true };
         }
-        if from == Level::Outer && self.layout.shape == Shape::Columns {
-            return Source { register, scalar: false };
+        if from == Dependence::Outer && self.layout.shape == TileShape::Columns {
+            return SourceWords { register, scalar: false };
         }
-        Source { register: self.spread(register, one, from, level, self.depths[i]), scalar: false }
+        SourceWords { register: self.spread(register, one, from, level, self.depths[i]), scalar: false }
     }
 
     /// A value of a lower level repeated over a tile of `level`.
-    fn spread(&mut self, register: Register, one: bool, from: Level, level: Level, depth: usize) -> Register {
-        let lasting = level == Level::Outer || (self.layout.shape == Shape::Block && from == Level::Outer);
+    fn spread(
+        &mut self,
+        register: RegisterId,
+        one: bool,
+        from: Dependence,
+        level: Dependence,
+        depth: usize,
+    ) -> RegisterId {
+        let lasting = level == Dependence::Outer
+            || (self.layout.shape == TileShape::Block && from == Dependence::Outer);
         let known = if lasting {
             self.lasting_spreads.iter().find(|(r, _)| *r == register).map(|s| s.1)
         } else {
@@ -57,20 +66,20 @@ impl Emitter<'_> {
             return known;
         }
         let code = match self.layout.shape {
-            _ if one => Code::Fill,
-            Shape::Rows => Code::SpreadRows,
-            _ => Code::SpreadColumns,
+            _ if one => Opcode::Fill,
+            TileShape::Rows => Opcode::SpreadRows,
+            _ => Opcode::SpreadColumns,
         };
         let wide = self.wide[register];
-        let out = if level == Level::Outer {
-            self.register(Level::Outer, wide)
+        let out = if level == Dependence::Outer {
+            self.register(Dependence::Outer, wide)
         } else if lasting {
             let place = self.keep(self.layout.rows * self.layout.columns, wide);
             self.place(place, wide)
         } else {
-            self.register(Level::Full, wide)
+            self.register(Dependence::Full, wide)
         };
-        let op = Op { a: Source { register, scalar: one }, ..Op::new(code, out) };
+        let op = BytecodeOp { a: SourceWords { register, scalar: one }, ..BytecodeOp::new(code, out) };
         if lasting {
             self.lasting_spreads.push((register, out));
             self.outer[depth].push(op);
@@ -82,12 +91,12 @@ impl Emitter<'_> {
     }
 
     /// The register that an instruction writes: the memory it is stored to, if that may be.
-    fn output(&mut self, i: usize) -> Register {
+    fn output(&mut self, i: usize) -> RegisterId {
         let level = self.levels[i];
-        match self.direct[i].filter(|_| level == Level::Full) {
+        match self.direct[i].filter(|_| level == Dependence::Full) {
             Some((touch, _)) => {
-                let out = self.place(Place::Memory, self.is_wide(i));
-                self.pass.push(Op::new(Code::Alias(touch), out));
+                let out = self.place(RegisterPlace::Memory, self.is_wide(i));
+                self.pass.push(BytecodeOp::new(Opcode::Alias(touch), out));
                 out
             }
             None => self.register(level, self.is_wide(i)),
@@ -99,52 +108,60 @@ impl Emitter<'_> {
         self.fused.tape[i].dtype.is_wide()
     }
 
-    fn make(&mut self, i: usize) -> Register {
+    fn make(&mut self, i: usize) -> RegisterId {
         let instr: &Instr = &self.fused.tape[i];
         let (level, depth) = (self.levels[i], self.depths[i]);
-        let none = Source { register: 0, scalar: true };
+        let none = SourceWords { register: 0, scalar: true };
         match &instr.code {
-            TapeCode::Constant(scalar) => self.leaf(i, Code::Constant(register_of(*scalar, instr.dtype))),
-            TapeCode::Parameter(n) => self.leaf(i, Code::Parameter(*n)),
+            TapeCode::Constant(scalar) => self.leaf(i, Opcode::Constant(register_of(*scalar, instr.dtype))),
+            TapeCode::Parameter(n) => self.leaf(i, Opcode::Parameter(*n)),
             TapeCode::Load(buffer, view) => self.load(i, buffer.0 as usize, view),
             TapeCode::Take { buffer, view, position, stride, size, site } => {
                 let position = position.0 as usize;
-                let grid = self.layout.shape == Shape::Rows && self.layout.rows > 1;
-                let by_row = level == Level::Full && self.levels[position] == Level::Outer && grid;
+                let grid = self.layout.shape == TileShape::Rows && self.layout.rows > 1;
+                let by_row = level == Dependence::Full && self.levels[position] == Dependence::Outer && grid;
                 let source = if by_row {
-                    Source { register: self.value(position), scalar: false }
+                    SourceWords { register: self.value(position), scalar: false }
                 } else {
                     self.source(position, level, true)
                 };
                 let touch =
                     Touch { buffer: buffer.0 as usize, access: self.access(view, level), turned: None };
-                let signed = Kind::of(self.fused.tape[position].dtype) == Kind::Int;
+                let signed = WordType::of(self.fused.tape[position].dtype) == WordType::Int;
                 self.takes.push(Take { touch, by_row, signed, stride: *stride, size: *size, site: *site });
-                let code = Code::Take(self.takes.len() - 1);
-                let stored = Kind::of(self.specs[buffer.0 as usize].dtype);
+                let code = Opcode::Take(self.takes.len() - 1);
+                let stored = WordType::of(self.specs[buffer.0 as usize].dtype);
                 self.arithmetic_then(i, code, [source, none, none], stored)
             }
             TapeCode::Position(view) => {
                 let access = self.access(view, level);
                 self.touches.push(Touch { buffer: 0, access, turned: None });
-                let code = Code::Position(self.touches.len() - 1);
+                let code = Opcode::Position(self.touches.len() - 1);
                 self.arithmetic(i, code, [none; 3])
             }
             TapeCode::Random(key, stream, view) => {
                 let key = key.map(|r| self.source(r.0 as usize, level, true));
                 let stream = stream.map(|r| {
                     let source = self.source(r.0 as usize, level, true);
-                    Source { scalar: source.scalar || self.shared[r.0 as usize], ..source }
+                    SourceWords { scalar: source.scalar || self.shared[r.0 as usize], ..source }
                 });
                 let access = self.access(view, level);
-                self.randoms.push(Random { access, key, stream });
-                let out = self.arithmetic(i, Code::Random(self.randoms.len() - 1), [none; 3]);
+                self.randoms.push(RandomBits { access, key, stream });
+                let out = self.arithmetic(i, Opcode::Random(self.randoms.len() - 1), [none; 3]);
                 if key.iter().any(|source| !source.scalar) {
                     let [a, b, c, d] = key;
-                    self.push(Op { a, b, c, ..Op::new(Code::Keep, d.register) }, level, depth);
+                    self.push(
+                        BytecodeOp { a, b, c, ..BytecodeOp::new(Opcode::Keep, d.register) },
+                        level,
+                        depth,
+                    );
                 }
                 if let Some(a) = stream {
-                    self.push(Op { a, b: a, c: a, ..Op::new(Code::Keep, a.register) }, level, depth);
+                    self.push(
+                        BytecodeOp { a, b: a, c: a, ..BytecodeOp::new(Opcode::Keep, a.register) },
+                        level,
+                        depth,
+                    );
                 }
                 out
             }
@@ -155,19 +172,19 @@ impl Emitter<'_> {
                 };
                 let x = self.source(x.0 as usize, level, false);
                 let y = self.source(y.0 as usize, level, true);
-                self.arithmetic(i, Code::ExpDifference, [x, y, none])
+                self.arithmetic(i, Opcode::ExpDifference, [x, y, none])
             }
             TapeCode::Unary(unary, a) => {
                 let kind = self.kind(*a);
                 let a = self.source(a.0 as usize, level, false);
-                self.arithmetic(i, Code::Unary(*unary, kind), [a, none, none])
+                self.arithmetic(i, Opcode::Unary(*unary, kind), [a, none, none])
             }
             TapeCode::Binary(binary, a, b) => self.binary(i, *binary, *a, *b),
             TapeCode::Select(a, b, c) => {
                 let a = self.source(a.0 as usize, level, false);
                 let b = self.source(b.0 as usize, level, true);
                 let c = self.source(c.0 as usize, level, true);
-                self.arithmetic(i, Code::Select, [a, b, c])
+                self.arithmetic(i, Opcode::Select, [a, b, c])
             }
             TapeCode::Cast(a, to) => {
                 let list = conversions(self.kind(*a), *to);
@@ -175,8 +192,12 @@ impl Emitter<'_> {
                 for (step, conversion) in list.iter().enumerate() {
                     let last = step + 1 == list.len();
                     let out = if last { self.output(i) } else { self.register(level, conversion.is_wide()) };
-                    self.push(Op { a: source, ..Op::new(Code::Convert(*conversion), out) }, level, depth);
-                    source = Source { register: out, scalar: false };
+                    self.push(
+                        BytecodeOp { a: source, ..BytecodeOp::new(Opcode::Convert(*conversion), out) },
+                        level,
+                        depth,
+                    );
+                    source = SourceWords { register: out, scalar: false };
                 }
                 source.register
             }
@@ -186,34 +207,40 @@ impl Emitter<'_> {
     }
 
     /// The kind of a tape register.
-    pub fn kind(&self, register: Reg) -> Kind {
-        Kind::of(self.fused.tape[register.0 as usize].dtype)
+    pub fn kind(&self, register: Reg) -> WordType {
+        WordType::of(self.fused.tape[register.0 as usize].dtype)
     }
 
-    fn leaf(&mut self, i: usize, code: Code) -> Register {
+    fn leaf(&mut self, i: usize, code: Opcode) -> RegisterId {
         let level = self.levels[i];
         let out = self.register(level, self.is_wide(i));
-        self.push(Op::new(code, out), level, 0);
+        self.push(BytecodeOp::new(code, out), level, 0);
         out
     }
 
-    fn arithmetic(&mut self, i: usize, code: Code, [a, b, c]: [Source; 3]) -> Register {
+    fn arithmetic(&mut self, i: usize, code: Opcode, [a, b, c]: [SourceWords; 3]) -> RegisterId {
         let out = self.output(i);
-        self.push(Op { a, b, c, ..Op::new(code, out) }, self.levels[i], self.depths[i]);
+        self.push(BytecodeOp { a, b, c, ..BytecodeOp::new(code, out) }, self.levels[i], self.depths[i]);
         out
     }
 
     /// As `arithmetic`, with a conversion from `stored` to the register's type behind it.
-    fn arithmetic_then(&mut self, i: usize, code: Code, [a, b, c]: [Source; 3], stored: Kind) -> Register {
+    fn arithmetic_then(
+        &mut self,
+        i: usize,
+        code: Opcode,
+        [a, b, c]: [SourceWords; 3],
+        stored: WordType,
+    ) -> RegisterId {
         let (level, depth) = (self.levels[i], self.depths[i]);
         let list = conversions(stored, self.fused.tape[i].dtype.register());
         let mut out = if list.is_empty() { self.output(i) } else { self.register(level, stored.is_wide()) };
-        self.push(Op { a, b, c, ..Op::new(code, out) }, level, depth);
+        self.push(BytecodeOp { a, b, c, ..BytecodeOp::new(code, out) }, level, depth);
         for (step, conversion) in list.iter().enumerate() {
             let last = step + 1 == list.len();
             let next = if last { self.output(i) } else { self.register(level, conversion.is_wide()) };
-            let a = Source { register: out, scalar: false };
-            self.push(Op { a, ..Op::new(Code::Convert(*conversion), next) }, level, depth);
+            let a = SourceWords { register: out, scalar: false };
+            self.push(BytecodeOp { a, ..BytecodeOp::new(Opcode::Convert(*conversion), next) }, level, depth);
             out = next;
         }
         out
@@ -228,20 +255,20 @@ impl Emitter<'_> {
     }
 
     /// In patches, the access along the last outer axis, where that is how the view runs.
-    fn turned(&self, view: &View, level: Level) -> Option<Access> {
+    fn turned(&self, view: &View, level: Dependence) -> Option<ViewAccess> {
         let all = self.layout.sizes.len();
-        let runs = self.layout.patch.is_some() && level == Level::Full && view.strides[all - 2] == 1;
+        let runs = self.layout.patch.is_some() && level == Dependence::Full && view.strides[all - 2] == 1;
         let domain: Vec<usize> = (0..all.checked_sub(2)?).chain([all - 1, all - 2]).collect();
-        (runs && view.strides[all - 1] != 1).then(|| Access::new(view, &self.layout.sizes, &domain, &[]))
+        (runs && view.strides[all - 1] != 1).then(|| ViewAccess::new(view, &self.layout.sizes, &domain, &[]))
     }
 
-    fn load(&mut self, i: usize, buffer: usize, view: &View) -> Register {
+    fn load(&mut self, i: usize, buffer: usize, view: &View) -> RegisterId {
         let level = self.levels[i];
         let access = self.access(view, level);
         let spec = self.specs[buffer];
-        let same = Kind::of(spec.dtype) == Kind::of(self.fused.tape[i].dtype);
+        let same = WordType::of(spec.dtype) == WordType::of(self.fused.tape[i].dtype);
         let words = !spec.dtype.is_narrow() && same;
-        let alias = level == Level::Full
+        let alias = level == Dependence::Full
             && access.is_run()
             && words
             && self.layout.patch.is_none()
@@ -250,44 +277,44 @@ impl Emitter<'_> {
         self.touches.push(Touch { buffer, access, turned });
         let touch = self.touches.len() - 1;
         if alias {
-            let out = self.place(Place::Memory, spec.dtype.is_wide());
-            self.pass.push(Op::new(Code::Alias(touch), out));
+            let out = self.place(RegisterPlace::Memory, spec.dtype.is_wide());
+            self.pass.push(BytecodeOp::new(Opcode::Alias(touch), out));
             return out;
         }
-        let none = Source { register: 0, scalar: true };
-        self.arithmetic_then(i, Code::Load(touch), [none; 3], Kind::of(spec.dtype))
+        let none = SourceWords { register: 0, scalar: true };
+        self.arithmetic_then(i, Opcode::Load(touch), [none; 3], WordType::of(spec.dtype))
     }
 
-    fn binary(&mut self, i: usize, binary: Binary, a: Reg, b: Reg) -> Register {
+    fn binary(&mut self, i: usize, binary: Binary, a: Reg, b: Reg) -> RegisterId {
         let (level, kind) = (self.levels[i], self.kind(a));
-        let sum = kind == Kind::Float && matches!(binary, Binary::Add | Binary::Sub);
+        let sum = kind == WordType::Float && matches!(binary, Binary::Add | Binary::Sub);
         if let Some(out) = sum.then(|| self.mul_add(i, binary, a, b)).flatten() {
             return out;
         }
-        let none = Source { register: 0, scalar: true };
+        let none = SourceWords { register: 0, scalar: true };
         if let Some(turned) = turn(binary).filter(|_| self.levels[a.0 as usize] < self.levels[b.0 as usize]) {
             let x = self.source(b.0 as usize, level, false);
             let y = self.source(a.0 as usize, level, true);
-            return self.arithmetic(i, Code::Binary(turned, kind), [x, y, none]);
+            return self.arithmetic(i, Opcode::Binary(turned, kind), [x, y, none]);
         }
         let x = self.source(a.0 as usize, level, takes_left_scalar(binary, kind));
         // With a scalar on the left, the right one has to be a tile.
         let y = self.source(b.0 as usize, level, !x.scalar);
-        self.arithmetic(i, Code::Binary(binary, kind), [x, y, none])
+        self.arithmetic(i, Opcode::Binary(binary, kind), [x, y, none])
     }
 
     /// Whether a register is a difference of floats, used in one place only: softmax takes the
     /// exponential of one.
-    fn is_difference(&self, register: Reg, level: Level) -> bool {
+    fn is_difference(&self, register: Reg, level: Dependence) -> bool {
         let v = register.0 as usize;
         let alone = self.uses[v] == 1 && self.levels[v] == level && self.lasting[v].is_none();
         let TapeCode::Binary(Binary::Sub, x, _) = self.fused.tape[v].code else { return false };
         let tile = self.levels[x.0 as usize] == level;
-        alone && tile && self.passing[v].is_none() && self.kind(register) == Kind::Float
+        alone && tile && self.passing[v].is_none() && self.kind(register) == WordType::Float
     }
 
     /// `a·b ± c` where the product is used here alone.
-    fn mul_add(&mut self, i: usize, binary: Binary, left: Reg, right: Reg) -> Option<Register> {
+    fn mul_add(&mut self, i: usize, binary: Binary, left: Reg, right: Reg) -> Option<RegisterId> {
         let level = self.levels[i];
         let product = |emitter: &Self, register: Reg| {
             let v = register.0 as usize;
@@ -310,7 +337,7 @@ impl Emitter<'_> {
         let c = self.source(addend.0 as usize, level, true);
         let minus = binary == Binary::Sub;
         let code =
-            Code::MulAdd { minus_product: minus && !left_product, minus_addend: minus && left_product };
+            Opcode::MulAdd { minus_product: minus && !left_product, minus_addend: minus && left_product };
         Some(self.arithmetic(i, code, [a, b, c]))
     }
 }

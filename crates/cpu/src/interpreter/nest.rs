@@ -1,7 +1,7 @@
 //! The plan of a fused kernel: how its space is cut into tiles and what runs on each.
 //!
 //! The space is *outer* positions times *inner* positions (the reduced ones; in pointwise kernels an inner part chosen
-//! here). A tile is some outer positions times some inner ones. With [`Shape::Rows`] inner positions lie innermost, a
+//! here). A tile is some outer positions times some inner ones. With [`TileShape::Rows`] inner positions lie innermost, a
 //! row each outer position; with the others outer positions do, and reductions go down columns. Work is in *passes*
 //! over the inner positions: a reduction that needs another's result is in a later pass, which computes again what it
 //! needs of the full space, unless rows are *resident*: whole in a tile, and computed once.
@@ -10,15 +10,15 @@ use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 
 use crate::error::Error;
 use crate::heuristics::fused::{LONG_AXIS, PATCH_COLUMNS, PATCH_ROWS, RESIDENT_ROW, SHORT_AXIS, TILE};
-use crate::interpreter::bytecode::{Accumulator, Op, Register, Source};
+use crate::interpreter::bytecode::{BytecodeOp, ReductionAccumulator, RegisterId, SourceWords};
 use crate::interpreter::dependence;
 use crate::interpreter::emit_nest;
-use crate::interpreter::register_slots::Place;
-use crate::memory::view_access::{self, Access, MAX_AXES};
+use crate::interpreter::register_slots::RegisterPlace;
+use crate::memory::view_access::{self, MAX_AXES, ViewAccess};
 
 /// How a tile's elements are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum TileShape {
     /// Row after row of inner positions.
     Rows,
     /// Outer positions at one inner position.
@@ -35,9 +35,9 @@ pub struct Touch {
     /// Which buffer.
     pub buffer: usize,
     /// Where in it.
-    pub access: Access,
+    pub access: ViewAccess,
     /// In patches: the same with the last two axes exchanged, if that is how to read it.
-    pub turned: Option<Access>,
+    pub turned: Option<ViewAccess>,
 }
 
 /// A read at positions known only at run time.
@@ -59,20 +59,20 @@ pub struct Take {
 
 /// Random bits: seed, then counter, low words first.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct RandomBits {
     /// The elements' indices.
-    pub access: Access,
+    pub access: ViewAccess,
     /// Where the four words are.
-    pub key: [Source; 4],
+    pub key: [SourceWords; 4],
     /// Where the stream is, if it is not 0; scalar where one word stands for the whole tile.
-    pub stream: Option<Source>,
+    pub stream: Option<SourceWords>,
 }
 
 /// One sweep over the inner positions.
 #[derive(Clone, Debug, Default)]
-pub struct Pass {
+pub struct InnerSweep {
     /// What runs on every tile.
-    pub ops: Vec<Op>,
+    pub ops: Vec<BytecodeOp>,
     /// The reductions that it completes.
     pub reductions: std::ops::Range<usize>,
 }
@@ -81,7 +81,7 @@ pub struct Pass {
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The order of a tile's elements.
-    pub shape: Shape,
+    pub shape: TileShape,
     /// Sizes of all axes, outer ones first.
     pub sizes: Vec<usize>,
     /// How many axes are outer.
@@ -107,23 +107,23 @@ pub struct Nest {
     /// How its space is cut up.
     pub layout: Layout,
     /// What is the same everywhere.
-    pub prelude: Vec<Op>,
+    pub prelude: Vec<BytecodeOp>,
     /// What runs once for each outer position, before the pass of the same number (the last: after all).
-    pub outer: Vec<Vec<Op>>,
+    pub outer: Vec<Vec<BytecodeOp>>,
     /// Sweeps over the inner positions.
-    pub passes: Vec<Pass>,
+    pub passes: Vec<InnerSweep>,
     /// Outer values written at the end.
-    pub finish: Vec<Op>,
+    pub finish: Vec<BytecodeOp>,
     /// Views that instructions name.
     pub touches: Vec<Touch>,
     /// Takes that instructions name.
     pub takes: Vec<Take>,
     /// Random draws that instructions name.
-    pub randoms: Vec<Random>,
+    pub randoms: Vec<RandomBits>,
     /// Reductions, in order of passes.
-    pub accumulators: Vec<Accumulator>,
+    pub accumulators: Vec<ReductionAccumulator>,
     /// Where registers are.
-    pub places: Vec<Place>,
+    pub places: Vec<RegisterPlace>,
     /// Words of scratch that hold for more than one tile, from the start.
     pub kept: usize,
     /// Words of scratch.
@@ -131,7 +131,7 @@ pub struct Nest {
     /// Rough cost an element, in simple instructions.
     pub cost: usize,
     /// In recurrences: every carry's register and that of its next value, which change places after a position.
-    pub carries: Vec<(Register, Register)>,
+    pub carries: Vec<(RegisterId, RegisterId)>,
 }
 
 impl Nest {
@@ -244,7 +244,7 @@ fn run_cost(fused: &Fused, order: &[usize]) -> f64 {
         _ => None,
     });
     let touch = |view: &View| {
-        let access = Access::new(view, &fused.axes, order, &[]);
+        let access = ViewAccess::new(view, &fused.axes, order, &[]);
         let (size, stride) = access.dims[access.dims.len() - 1];
         let runs =
             if access.dims.len() > 1 || !access.conditions.is_empty() { 8.0 / size as f64 } else { 0.0 };
@@ -280,7 +280,7 @@ fn pointwise(fused: &Fused) -> Layout {
     let columns = if rows > 1 { inner_len } else { inner_len.min(TILE) };
     let outer_len = sizes[..outer].iter().product();
     Layout {
-        shape: Shape::Rows,
+        shape: TileShape::Rows,
         sizes,
         outer,
         outer_len,
@@ -316,7 +316,7 @@ fn patch(fused: &mut Fused) -> Option<Layout> {
     fused.outer = fused.axes.len();
     let (sizes, inner_len) = (fused.axes.clone(), fused.axes[last]);
     Some(Layout {
-        shape: Shape::Rows,
+        shape: TileShape::Rows,
         outer: last,
         outer_len: sizes[..last].iter().product(),
         sizes,
@@ -340,12 +340,12 @@ fn reducing(fused: &Fused) -> Layout {
     if !down {
         let whole = inner_len <= RESIDENT_ROW;
         let rows = if whole { (TILE / inner_len.max(1)).clamp(1, outer_len.max(1)) } else { 1 };
-        return layout(Shape::Rows, rows, if whole { inner_len.max(1) } else { TILE });
+        return layout(TileShape::Rows, rows, if whole { inner_len.max(1) } else { TILE });
     }
     if outer_len <= TILE / 2 {
-        return layout(Shape::Block, outer_len, (TILE / outer_len).min(inner_len));
+        return layout(TileShape::Block, outer_len, (TILE / outer_len).min(inner_len));
     }
-    layout(Shape::Columns, TILE.min(outer_len), 1)
+    layout(TileShape::Columns, TILE.min(outer_len), 1)
 }
 
 /// What reading an element costs, roughly, if tiles run along rows or down columns.
@@ -356,7 +356,7 @@ fn cost(fused: &Fused, along_rows: bool) -> f64 {
     let mut sum = if along_rows { 8.0 / fused.reduced_len() as f64 } else { 2.0 / fused.outer_len() as f64 };
     for instr in fused.tape.iter().filter(|instr| instr.level == Level::Full) {
         if let program::Code::Load(_, view) = &instr.code {
-            let access = Access::new(view, &fused.axes, &domain, &[]);
+            let access = ViewAccess::new(view, &fused.axes, &domain, &[]);
             let (size, stride) = access.dims[access.dims.len() - 1];
             let step = match stride {
                 0 | 1 => 0.3,

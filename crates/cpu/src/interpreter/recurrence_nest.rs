@@ -7,11 +7,11 @@ use farad_compile::program::{Code as TapeCode, Fused, Recurrence, Store, View};
 
 use crate::error::Error;
 use crate::heuristics::fused::{LEAST_RECURRENCE, RECURRENCE_TILE, RECURRENCE_TILES};
-use crate::interpreter::bytecode::{Code, Op, Register, Source};
-use crate::interpreter::dependence::{self, Level};
+use crate::interpreter::bytecode::{BytecodeOp, Opcode, RegisterId, SourceWords};
+use crate::interpreter::dependence::{self, Dependence};
 use crate::interpreter::emit_nest::Emitter;
-use crate::interpreter::nest::{Layout, Nest, Pass, Shape, Spec, check_views};
-use crate::interpreter::register_slots::Place;
+use crate::interpreter::nest::{InnerSweep, Layout, Nest, Spec, TileShape, check_views};
+use crate::interpreter::register_slots::RegisterPlace;
 use crate::memory::view_access::{self, MAX_AXES};
 
 /// Plans a recurrence over buffers of these specs.
@@ -31,7 +31,7 @@ pub fn plan(recurrence: &Recurrence, specs: &[Spec], label: &str) -> Result<Nest
     recurrence.axes = axes;
     let outer_len: usize = recurrence.axes[..outer].iter().product();
     let layout = Layout {
-        shape: Shape::Columns,
+        shape: TileShape::Columns,
         sizes: recurrence.axes.clone(),
         outer,
         outer_len,
@@ -70,46 +70,46 @@ fn fused(recurrence: &Recurrence, outer: usize) -> Fused {
 impl<'a> Emitter<'a> {
     fn recur(&mut self, recurrence: &Recurrence) {
         for carry in &recurrence.carries {
-            let start = self.source(carry.start.0 as usize, Level::Outer, false);
-            let register = self.register(Level::Outer, self.wide[start.register]);
-            self.outer[0].push(Op { a: start, ..Op::new(Code::Copy, register) });
+            let start = self.source(carry.start.0 as usize, Dependence::Outer, false);
+            let register = self.register(Dependence::Outer, self.wide[start.register]);
+            self.outer[0].push(BytecodeOp { a: start, ..BytecodeOp::new(Opcode::Copy, register) });
             self.carried.push(register);
         }
         let fused = self.fused;
         let stores: Vec<&'a Store> = fused.stores.iter().collect();
         self.mark_direct(&stores);
         stores.iter().for_each(|store| self.store(store));
-        let nexts: Vec<Source> =
+        let nexts: Vec<SourceWords> =
             recurrence.carries.iter().map(|carry| self.full_source(carry.next.0 as usize)).collect();
         for (carry, source) in recurrence.carries.iter().zip(nexts) {
             let register = self.own(carry.next.0 as usize, source);
             self.next.push(register);
         }
-        self.done.push(Pass { ops: std::mem::take(&mut self.pass), reductions: 0..0 });
+        self.done.push(InnerSweep { ops: std::mem::take(&mut self.pass), reductions: 0..0 });
         for (carry, register) in recurrence.carries.iter().zip(self.carried.clone()) {
             let Some((buffer, view)) = &carry.last else { continue };
             let store = Store { buffer: *buffer, value: carry.next, view: view.clone() };
-            self.store_value(&store, Source { register, scalar: false }, Level::Outer);
+            self.store_value(&store, SourceWords { register, scalar: false }, Dependence::Outer);
         }
     }
 
     /// A register that holds a next value and nothing else until the next position.
-    fn own(&mut self, value: usize, source: Source) -> Register {
+    fn own(&mut self, value: usize, source: SourceWords) -> RegisterId {
         let register = source.register;
-        let computed = self.levels[value] == Level::Full
+        let computed = self.levels[value] == Dependence::Full
             && !matches!(self.fused.tape[value].code, TapeCode::Carry(_))
             && !self.next.contains(&register)
             && !self.carried.contains(&register);
         match self.places[register] {
-            Place::Memory if computed => return register,
-            Place::Slot if computed => {
+            RegisterPlace::Memory if computed => return register,
+            RegisterPlace::Slot if computed => {
                 self.places[register] = self.keep(self.layout.rows, self.wide[register]);
                 return register;
             }
             _ => {}
         }
-        let copy = self.register(Level::Outer, self.wide[register]);
-        self.pass.push(Op { a: source, ..Op::new(Code::Copy, copy) });
+        let copy = self.register(Dependence::Outer, self.wide[register]);
+        self.pass.push(BytecodeOp { a: source, ..BytecodeOp::new(Opcode::Copy, copy) });
         copy
     }
 }

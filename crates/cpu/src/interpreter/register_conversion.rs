@@ -2,7 +2,7 @@
 
 use farad_ir::{Binary, DType, Scalar};
 
-use crate::interpreter::bytecode::{Conversion, Kind};
+use crate::interpreter::bytecode::{Conversion, WordType};
 
 /// The op with its operands exchanged, if there is one.
 pub fn turn(binary: Binary) -> Option<Binary> {
@@ -25,7 +25,7 @@ pub fn register_of(scalar: Scalar, dtype: DType) -> u64 {
 }
 
 /// What turns a register of one kind into the register of `to`, step by step.
-pub fn conversions(from: Kind, to: DType) -> Vec<Conversion> {
+pub fn conversions(from: WordType, to: DType) -> Vec<Conversion> {
     use Conversion::*;
     let rounding = match to {
         DType::F16 => Some(RoundHalf),
@@ -34,19 +34,21 @@ pub fn conversions(from: Kind, to: DType) -> Vec<Conversion> {
     };
     let first = match (from, to) {
         // Between integers of 64 bits nothing changes.
-        (Kind::Long | Kind::LongWord, DType::I64 | DType::U64) | (Kind::Double, DType::F64) => None,
+        (WordType::Long | WordType::LongWord, DType::I64 | DType::U64) | (WordType::Double, DType::F64) => {
+            None
+        }
         (kind, to) if kind.is_wide() => Some(To(kind, if to.is_float() { to.register() } else { to })),
         (kind, to) if to.is_wide() => Some(To(kind, to)),
-        (Kind::Bool, to) if !to.is_float() => None,
+        (WordType::Bool, to) if !to.is_float() => None,
         (kind, DType::I8 | DType::I16 | DType::U16) => Some(To(kind, to)),
-        (Kind::Float, DType::I32) => Some(FloatToInt),
-        (Kind::Float, DType::U32) => Some(FloatToWord),
-        (Kind::Float, DType::U8) => Some(FloatToByte),
-        (Kind::Float, DType::Bool) => Some(FloatToBool),
-        (Kind::Float, _) => None,
-        (Kind::Int | Kind::Word, DType::Bool) => Some(WordToBool),
-        (Kind::Int | Kind::Word, DType::U8) => Some(WordToByte),
-        (Kind::Int, to) if to.is_float() => Some(IntToFloat),
+        (WordType::Float, DType::I32) => Some(FloatToInt),
+        (WordType::Float, DType::U32) => Some(FloatToWord),
+        (WordType::Float, DType::U8) => Some(FloatToByte),
+        (WordType::Float, DType::Bool) => Some(FloatToBool),
+        (WordType::Float, _) => None,
+        (WordType::Int | WordType::Word, DType::Bool) => Some(WordToBool),
+        (WordType::Int | WordType::Word, DType::U8) => Some(WordToByte),
+        (WordType::Int, to) if to.is_float() => Some(IntToFloat),
         (_, to) if to.is_float() => Some(WordToFloat),
         _ => None,
     };

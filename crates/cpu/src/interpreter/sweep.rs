@@ -8,13 +8,13 @@ use rayon::prelude::*;
 
 use crate::heuristics::fused::{LEAST_TASK, MANY_TILES, MOST_CHUNKS, MOST_TASK, PARALLEL_WORK, TASKS};
 use crate::interpreter::nest::{Layout, Nest};
-use crate::interpreter::tile_machine::{Context, Kept, Machine, Tile};
+use crate::interpreter::tile_machine::{KernelContext, SharedWords, Tile, TileMachine};
 use crate::memory::thread_scratch;
 use crate::simd::reduction::{ReductionState, STATE_WORDS};
 
 impl Nest {
     /// Runs the kernel.
-    pub fn run(&self, context: Context) {
+    pub fn run(&self, context: KernelContext) {
         if !self.carries.is_empty() {
             return self.recur(context);
         }
@@ -23,7 +23,7 @@ impl Nest {
             return;
         }
         thread_scratch::with(|scratch| {
-            let mut machine = Machine::new(self, context, scratch, None);
+            let mut machine = TileMachine::new(self, context, scratch, None);
             let tiles = self.tiles();
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
             let busy = work >= PARALLEL_WORK;
@@ -39,10 +39,10 @@ impl Nest {
     }
 
     /// Runs a recurrence: elements shared out among threads, each tile through all positions before the next.
-    fn recur(&self, context: Context) {
+    fn recur(&self, context: KernelContext) {
         let layout = &self.layout;
         thread_scratch::with(|scratch| {
-            let mut machine = Machine::new(self, context, scratch, None);
+            let mut machine = TileMachine::new(self, context, scratch, None);
             let tiles = self.tiles();
             let work = layout.outer_len.saturating_mul(layout.inner_len).saturating_mul(self.cost);
             if work < PARALLEL_WORK || tiles == 1 || rayon::current_num_threads() == 1 {
@@ -51,7 +51,7 @@ impl Nest {
             let kept = machine.kept();
             (0..tiles).into_par_iter().for_each(|tile| {
                 thread_scratch::with(|scratch| {
-                    let mut machine = Machine::new(self, context, scratch, Some(&kept));
+                    let mut machine = TileMachine::new(self, context, scratch, Some(&kept));
                     self.positions(&mut machine, self.rows_of(tile));
                 });
             });
@@ -59,7 +59,7 @@ impl Nest {
     }
 
     /// All positions of some elements, one after the other.
-    fn positions(&self, machine: &mut Machine, rows: Tile) {
+    fn positions(&self, machine: &mut TileMachine, rows: Tile) {
         machine.settle();
         machine.outer(0, rows);
         for first_column in 0..self.layout.inner_len {
@@ -70,13 +70,13 @@ impl Nest {
     }
 
     /// Runs the kernel on this thread alone, for those that share out work themselves.
-    pub fn run_alone(&self, context: Context) {
+    pub fn run_alone(&self, context: KernelContext) {
         let layout = &self.layout;
         if layout.outer_len == 0 || (layout.inner_len == 0 && self.accumulators.is_empty()) {
             return;
         }
         thread_scratch::with(|scratch| {
-            let mut machine = Machine::new(self, context, scratch, None);
+            let mut machine = TileMachine::new(self, context, scratch, None);
             (0..self.tiles()).for_each(|tile| self.whole(&mut machine, self.rows_of(tile)));
         });
     }
@@ -104,7 +104,7 @@ impl Nest {
     }
 
     /// All passes over the inner positions of some rows, on this thread.
-    fn whole(&self, machine: &mut Machine, rows: Tile) {
+    fn whole(&self, machine: &mut TileMachine, rows: Tile) {
         machine.outer(0, rows);
         for pass in 0..self.passes.len() {
             machine.reset(pass, rows.rows);
@@ -116,7 +116,7 @@ impl Nest {
     }
 
     /// A pass over inner positions `from..to`.
-    fn columns(&self, machine: &mut Machine, pass: usize, rows: Tile, from: usize, to: usize) {
+    fn columns(&self, machine: &mut TileMachine, pass: usize, rows: Tile, from: usize, to: usize) {
         let step = self.layout.columns;
         for first_column in (from..to).step_by(step) {
             machine.full(pass, Tile { first_column, columns: step.min(to - first_column), ..rows });
@@ -124,11 +124,11 @@ impl Nest {
     }
 
     /// Outer positions shared out among threads.
-    fn share_out(&self, kept: Kept, context: Context, tiles: usize, work: usize) {
+    fn share_out(&self, kept: SharedWords, context: KernelContext, tiles: usize, work: usize) {
         let group = (grain(work) / (work / tiles).max(1)).max(1);
         (0..tiles.div_ceil(group)).into_par_iter().for_each(|task| {
             thread_scratch::with(|scratch| {
-                let mut machine = Machine::new(self, context, scratch, Some(&kept));
+                let mut machine = TileMachine::new(self, context, scratch, Some(&kept));
                 let end = tiles.min((task + 1) * group);
                 (task * group..end).for_each(|tile| self.whole(&mut machine, self.rows_of(tile)));
             });
@@ -136,7 +136,7 @@ impl Nest {
     }
 
     /// All passes over the inner positions of some rows, each pass shared out among threads.
-    fn split(&self, machine: &mut Machine, context: Context, rows: Tile, work: usize) {
+    fn split(&self, machine: &mut TileMachine, context: KernelContext, rows: Tile, work: usize) {
         let layout = &self.layout;
         let steps = layout.inner_len.div_ceil(layout.columns);
         let step_work = rows.rows * layout.columns * self.cost / self.passes.len().max(1);
@@ -149,7 +149,7 @@ impl Nest {
             let kept = machine.kept();
             let one = |task: usize| {
                 thread_scratch::with(|scratch| {
-                    let mut machine = Machine::new(self, context, scratch, Some(&kept));
+                    let mut machine = TileMachine::new(self, context, scratch, Some(&kept));
                     machine.reset(pass, rows.rows);
                     let end = layout.inner_len.min((task + 1) * chunk);
                     self.columns(&mut machine, pass, rows, task * chunk, end);

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::heuristics::fused::{PATCH_BLOCK, PATCH_ROWS};
-use crate::interpreter::bytecode::{Code, Op, Source};
-use crate::interpreter::nest::{Nest, Random, Shape, Take};
-use crate::interpreter::register_slots::Place;
+use crate::interpreter::bytecode::{BytecodeOp, Opcode, SourceWords};
+use crate::interpreter::nest::{Nest, RandomBits, Take, TileShape};
+use crate::interpreter::register_slots::RegisterPlace;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::thread_scratch::Scratch;
-use crate::memory::view_access::{Access, MAX_AXES, Range};
+use crate::memory::view_access::{DomainRange, MAX_AXES, ViewAccess};
 use crate::simd::lanes::{Lanes, lanes};
 use crate::simd::reduction::{ReductionState, STATE_WORDS};
 
@@ -37,7 +37,7 @@ impl Faults {
 
 /// What a kernel sees of the run that it is part of.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct KernelContext<'a> {
     /// Where buffers are.
     pub bindings: &'a [Binding],
     /// The run's numbers.
@@ -61,41 +61,42 @@ impl Tile {
 }
 
 /// Scratch memory made ready for a kernel.
-pub struct Machine<'a> {
+pub struct TileMachine<'a> {
     pub(super) nest: &'a Nest,
-    pub(super) context: Context<'a>,
+    pub(super) context: KernelContext<'a>,
     pub(super) lanes: &'static Lanes,
     base: *mut u32,
     pub(super) registers: &'a mut [*mut u32],
 }
 
-impl<'a> Machine<'a> {
+impl<'a> TileMachine<'a> {
     /// A machine whose kept words are those of `of`, or, without one, made by the prelude.
     pub fn new(
         nest: &'a Nest,
-        context: Context<'a>,
+        context: KernelContext<'a>,
         scratch: &'a mut Scratch,
-        of: Option<&Kept>,
-    ) -> Machine<'a> {
+        of: Option<&SharedWords>,
+    ) -> TileMachine<'a> {
         let base = scratch.words(nest.words);
         scratch.registers.clear();
         scratch.registers.extend(nest.places.iter().map(|place| match place {
             // SAFETY: places lie inside the nest's words.
-            Place::Scratch(offset) => unsafe { base.add(*offset) },
-            Place::Slot | Place::Memory => base,
+            RegisterPlace::Scratch(offset) => unsafe { base.add(*offset) },
+            RegisterPlace::Slot | RegisterPlace::Memory => base,
         }));
-        let mut machine = Machine { nest, context, lanes: lanes(), base, registers: &mut scratch.registers };
+        let mut machine =
+            TileMachine { nest, context, lanes: lanes(), base, registers: &mut scratch.registers };
         match of {
             // SAFETY: both have room for the kept words, in different scratch memories.
-            Some(Kept(from)) => unsafe { base.copy_from_nonoverlapping(*from, nest.kept) },
+            Some(SharedWords(from)) => unsafe { base.copy_from_nonoverlapping(*from, nest.kept) },
             None => machine.run(&nest.prelude, Tile::ONE, TilePart::Uniform),
         }
         machine
     }
 
     /// The words that other machines start from.
-    pub fn kept(&self) -> Kept {
-        Kept(self.base)
+    pub fn kept(&self) -> SharedWords {
+        SharedWords(self.base)
     }
 
     /// Runs what is due before pass `number`, once for each of the tile's outer positions.
@@ -108,7 +109,7 @@ impl<'a> Machine<'a> {
     /// Puts the registers of carries and of their next values back where they belong.
     pub fn settle(&mut self) {
         for register in self.nest.carries.iter().flat_map(|&(carry, next)| [carry, next]) {
-            if let Place::Scratch(offset) = self.nest.places[register] {
+            if let RegisterPlace::Scratch(offset) = self.nest.places[register] {
                 // SAFETY: places lie inside the nest's words.
                 self.registers[register] = unsafe { self.base.add(offset) };
             }
@@ -159,21 +160,21 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn run(&mut self, ops: &'a [Op], tile: Tile, part: TilePart) {
+    fn run(&mut self, ops: &'a [BytecodeOp], tile: Tile, part: TilePart) {
         let mut fixed = [0; MAX_AXES];
         let layout = &self.nest.layout;
         let (start, count) = match (part, layout.shape) {
             (TilePart::Uniform, _) => (0, 1),
             (TilePart::Outer, _) => (tile.first_row, tile.rows),
-            (TilePart::Full, Shape::Rows) => {
+            (TilePart::Full, TileShape::Rows) => {
                 (tile.first_row * layout.inner_len + tile.first_column, tile.rows * tile.columns)
             }
-            (TilePart::Full, Shape::Block) => {
+            (TilePart::Full, TileShape::Block) => {
                 (tile.first_column * layout.outer_len, tile.rows * tile.columns)
             }
-            (TilePart::Full, Shape::Columns) => (tile.first_row, tile.rows),
+            (TilePart::Full, TileShape::Columns) => (tile.first_row, tile.rows),
         };
-        let held = if part == TilePart::Full && layout.shape == Shape::Columns {
+        let held = if part == TilePart::Full && layout.shape == TileShape::Columns {
             let mut rest = tile.first_column;
             for axis in (layout.outer..layout.sizes.len()).rev() {
                 fixed[axis - layout.outer] = rest % layout.sizes[axis];
@@ -183,14 +184,14 @@ impl<'a> Machine<'a> {
         } else {
             &fixed[..0]
         };
-        let range = Range { start, count, fixed: held };
+        let range = DomainRange { start, count, fixed: held };
         for op in ops {
             self.step(op, range, tile, part);
         }
     }
 
     #[inline]
-    fn step(&mut self, op: &Op, range: Range, tile: Tile, part: TilePart) {
+    fn step(&mut self, op: &BytecodeOp, range: DomainRange, tile: Tile, part: TilePart) {
         if op.wide {
             return self.step_wide(op, range, tile, part);
         }
@@ -198,14 +199,14 @@ impl<'a> Machine<'a> {
         let bindings = self.context.bindings;
         match op.code {
             // SAFETY: every register that is written has room for one word.
-            Code::Constant(word) => unsafe { self.registers[op.out].write(word as u32) },
+            Opcode::Constant(word) => unsafe { self.registers[op.out].write(word as u32) },
             // SAFETY: as above.
-            Code::Parameter(i) => unsafe { self.registers[op.out].write(self.context.parameters[i]) },
-            Code::Alias(i) => {
+            Opcode::Parameter(i) => unsafe { self.registers[op.out].write(self.context.parameters[i]) },
+            Opcode::Alias(i) => {
                 let touch = &self.nest.touches[i];
                 self.registers[op.out] = bindings[touch.buffer].words(touch.access.first(range), n);
             }
-            Code::Load(i) => {
+            Opcode::Load(i) => {
                 let touch = &self.nest.touches[i];
                 let out = self.output(op, n);
                 if let Some(turned) = &touch.turned {
@@ -217,7 +218,7 @@ impl<'a> Machine<'a> {
                     unsafe { element_runs::load(&touch.access, range, 0, bindings[touch.buffer], out) };
                 }
             }
-            Code::Store(i) => {
+            Opcode::Store(i) => {
                 let touch = &self.nest.touches[i];
                 let values = self.input(op.a, n);
                 for (at, range) in self.pieces(range, tile, part) {
@@ -226,20 +227,20 @@ impl<'a> Machine<'a> {
                     unsafe { element_runs::store(&touch.access, range, bindings[touch.buffer], values) };
                 }
             }
-            Code::SpreadRows => {
+            Opcode::SpreadRows => {
                 let (values, out) = (self.input(op.a, tile.rows), self.output(op, n));
                 for (row, &value) in out.chunks_exact_mut(tile.columns).zip(values) {
                     row.fill(value);
                 }
             }
-            Code::SpreadColumns => {
+            Opcode::SpreadColumns => {
                 let (values, layout) = (self.input(op.a, tile.rows), &self.nest.layout);
                 let out = self.output(op, layout.rows * layout.columns);
                 out.chunks_exact_mut(tile.rows).for_each(|row| row.copy_from_slice(values));
             }
-            Code::Reduce(i) => self.reduce(i, self.input(op.a, n), tile),
-            Code::Take(i) => self.take(&self.nest.takes[i], op, range, tile, part),
-            Code::Position(i) => {
+            Opcode::Reduce(i) => self.reduce(i, self.input(op.a, n), tile),
+            Opcode::Take(i) => self.take(&self.nest.takes[i], op, range, tile, part),
+            Opcode::Position(i) => {
                 let out = self.output(op, n);
                 for (at, range) in self.pieces(range, tile, part) {
                     self.nest.touches[i].access.runs(range, |run| {
@@ -249,13 +250,13 @@ impl<'a> Machine<'a> {
                     });
                 }
             }
-            Code::Random(i) => {
+            Opcode::Random(i) => {
                 for (at, range) in self.pieces(range, tile, part) {
                     self.random(&self.nest.randoms[i], op, at, range);
                 }
             }
-            Code::Copy => self.output(op, n).copy_from_slice(self.input(op.a, n)),
-            Code::Keep => {}
+            Opcode::Copy => self.output(op, n).copy_from_slice(self.input(op.a, n)),
+            Opcode::Keep => {}
             // SAFETY: registers hold a tile, and slots keep outputs apart from inputs.
             _ => unsafe { (self.lanes.apply)(op, self.registers, n) },
         }
@@ -264,19 +265,19 @@ impl<'a> Machine<'a> {
     /// The ranges that a tile consists of, with their places in it: one, but for patches.
     pub(super) fn pieces<'r>(
         &self,
-        range: Range<'r>,
+        range: DomainRange<'r>,
         tile: Tile,
         part: TilePart,
-    ) -> impl Iterator<Item = (usize, Range<'r>)> + use<'r> {
+    ) -> impl Iterator<Item = (usize, DomainRange<'r>)> + use<'r> {
         let layout = &self.nest.layout;
         let patch = layout.patch.is_some() && part == TilePart::Full;
         let (pieces, count) = if patch { (tile.rows, tile.columns) } else { (1, range.count) };
         let pitch = layout.inner_len;
-        (0..pieces).map(move |i| (i * count, Range { start: range.start + i * pitch, count, ..range }))
+        (0..pieces).map(move |i| (i * count, DomainRange { start: range.start + i * pitch, count, ..range }))
     }
 
     /// Fills a patch, a block of columns at a time: their lines are read whole, then written across.
-    fn load_turned(&self, turned: &Access, binding: Binding, tile: Tile, out: &mut [u32]) {
+    fn load_turned(&self, turned: &ViewAccess, binding: Binding, tile: Tile, out: &mut [u32]) {
         let layout = &self.nest.layout;
         let size = layout.patch.expect("only patches are turned");
         let (outside, row) = (tile.first_row / size, tile.first_row % size);
@@ -294,7 +295,7 @@ impl<'a> Machine<'a> {
                         let from = binding.words(index + stride * (first + i) as i64, PATCH_ROWS);
                         *line = from.cast::<[u32; PATCH_ROWS]>().read();
                     } else {
-                        let range = Range { start: start(first + i), count: tile.rows, fixed: &[] };
+                        let range = DomainRange { start: start(first + i), count: tile.rows, fixed: &[] };
                         element_runs::load(turned, range, 0, binding, &mut line[..tile.rows]);
                     }
                 }
@@ -308,14 +309,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    pub(super) fn input(&self, source: Source, n: usize) -> &'a [u32] {
+    pub(super) fn input(&self, source: SourceWords, n: usize) -> &'a [u32] {
         // SAFETY: a register holds a tile's words, which nothing writes while an instruction reads them.
         unsafe {
             std::slice::from_raw_parts(self.registers[source.register], if source.scalar { 1 } else { n })
         }
     }
 
-    fn output(&self, op: &Op, n: usize) -> &'a mut [u32] {
+    fn output(&self, op: &BytecodeOp, n: usize) -> &'a mut [u32] {
         // SAFETY: a register holds a tile's words; an instruction has one output, apart from its inputs.
         unsafe { std::slice::from_raw_parts_mut(self.registers[op.out], n) }
     }
@@ -325,7 +326,9 @@ impl<'a> Machine<'a> {
         // SAFETY: these lanes are available.
         unsafe {
             match self.nest.layout.shape {
-                Shape::Rows => (self.lanes.reduce_rows)(&mut state, words, tile.columns, tile.first_column),
+                TileShape::Rows => {
+                    (self.lanes.reduce_rows)(&mut state, words, tile.columns, tile.first_column)
+                }
                 _ => (self.lanes.reduce_columns)(&mut state, words, tile.rows, tile.first_column),
             }
         }
@@ -341,10 +344,10 @@ impl<'a> Machine<'a> {
         Some(position.clamp(0, last))
     }
 
-    fn take(&self, take: &Take, op: &Op, range: Range, tile: Tile, part: TilePart) {
+    fn take(&self, take: &Take, op: &BytecodeOp, range: DomainRange, tile: Tile, part: TilePart) {
         let out = self.output(op, range.count);
         let binding = self.context.bindings[take.touch.buffer];
-        let load = |range: Range, word: u32, out: &mut [u32]| match self.position(take, word) {
+        let load = |range: DomainRange, word: u32, out: &mut [u32]| match self.position(take, word) {
             // SAFETY: the program says that this kernel may read the buffer.
             Some(position) => unsafe {
                 element_runs::load(&take.touch.access, range, position * take.stride, binding, out)
@@ -355,7 +358,7 @@ impl<'a> Machine<'a> {
             let positions = self.input(op.a, tile.rows);
             for (row, (out, &word)) in out.chunks_exact_mut(tile.columns).zip(positions).enumerate() {
                 let start = range.start + row * self.nest.layout.inner_len;
-                load(Range { start, count: tile.columns, ..range }, word, out);
+                load(DomainRange { start, count: tile.columns, ..range }, word, out);
             }
         } else if op.a.scalar {
             let word = self.input(op.a, 1)[0];
@@ -373,7 +376,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Draws the elements of a range, from `at` on in the tile.
-    fn random(&self, random: &Random, op: &Op, at: usize, range: Range) {
+    fn random(&self, random: &RandomBits, op: &BytecodeOp, at: usize, range: DomainRange) {
         let out = &mut self.output(op, at + range.count)[at..];
         let key = random.key.map(|source| self.input(source, at + range.count));
         let word = |which: usize, i: usize| {
@@ -406,12 +409,12 @@ impl<'a> Machine<'a> {
 
 /// Words that machines of one kernel share.
 #[derive(Clone, Copy)]
-pub struct Kept(*mut u32);
+pub struct SharedWords(*mut u32);
 
 // SAFETY: they are read by machines on other threads while their owner waits.
-unsafe impl Send for Kept {}
+unsafe impl Send for SharedWords {}
 // SAFETY: as above.
-unsafe impl Sync for Kept {}
+unsafe impl Sync for SharedWords {}
 
 /// Which instructions run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,27 +19,27 @@ use crate::heuristics::pools::POOL_BYTES;
 const ALIGNMENT: usize = 128;
 
 /// Aligned bytes; they return to the pool with their last handle.
-pub(crate) struct Held {
+pub(crate) struct PooledBlock {
     start: NonNull<u8>,
     bytes: usize,
-    purpose: Purpose,
-    pool: Arc<Pool>,
+    purpose: BlockPurpose,
+    pool: Arc<BlockPool>,
 }
 
 /// What an allocation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum BlockPurpose {
     Tensor,
     /// Memory that a program works in, zeroed.
     Block,
 }
 
 // SAFETY: an allocation is plain bytes without an owner thread; orderly access is the holders' duty (module doc).
-unsafe impl Send for Held {}
+unsafe impl Send for PooledBlock {}
 // SAFETY: as above.
-unsafe impl Sync for Held {}
+unsafe impl Sync for PooledBlock {}
 
-impl Allocation for Held {
+impl Allocation for PooledBlock {
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -47,10 +47,10 @@ impl Allocation for Held {
 
 /// Where memory of this backend starts. Panics where another made it.
 pub(crate) fn start(memory: &Memory) -> *mut u8 {
-    memory.of::<Held>().start.as_ptr()
+    memory.of::<PooledBlock>().start.as_ptr()
 }
 
-impl Drop for Held {
+impl Drop for PooledBlock {
     fn drop(&mut self) {
         self.pool.give_back(self.start, self.bytes, self.purpose);
     }
@@ -58,7 +58,7 @@ impl Drop for Held {
 
 /// Where allocations come from and go back to, with its counts.
 #[derive(Default)]
-pub(crate) struct Pool {
+pub(crate) struct BlockPool {
     free: Mutex<Free>,
     /// Allocations that the system was asked for.
     pub allocations: AtomicUsize,
@@ -86,10 +86,10 @@ struct BlockStart(NonNull<u8>);
 // SAFETY: a free allocation is owned by the pool alone.
 unsafe impl Send for BlockStart {}
 
-impl Pool {
+impl BlockPool {
     /// A pool that never holds more than `limit` bytes, free ones included.
-    pub fn new(limit: Option<usize>) -> Arc<Pool> {
-        let mut pool = Pool::default();
+    pub fn new(limit: Option<usize>) -> Arc<BlockPool> {
+        let mut pool = BlockPool::default();
         pool.limit = limit;
         Arc::new(pool)
     }
@@ -97,8 +97,8 @@ impl Pool {
     /// What is held, by purpose.
     pub fn holdings(&self) -> Holdings {
         Holdings {
-            tensors: self.held[Purpose::Tensor as usize].load(Ordering::Relaxed) as u64,
-            blocks: self.held[Purpose::Block as usize].load(Ordering::Relaxed) as u64,
+            tensors: self.held[BlockPurpose::Tensor as usize].load(Ordering::Relaxed) as u64,
+            blocks: self.held[BlockPurpose::Block as usize].load(Ordering::Relaxed) as u64,
             pool: self.free().bytes as u64,
             ..Holdings::default()
         }
@@ -123,7 +123,7 @@ impl Pool {
     }
 
     /// An allocation of at least `bytes`; zeroed if it is fresh or a block.
-    pub fn allocate(self: &Arc<Pool>, bytes: usize, purpose: Purpose) -> Result<Memory, Error> {
+    pub fn allocate(self: &Arc<BlockPool>, bytes: usize, purpose: BlockPurpose) -> Result<Memory, Error> {
         let size = bucket(bytes);
         let pooled = {
             let mut free = self.free();
@@ -134,7 +134,7 @@ impl Pool {
         let fresh = pooled.is_none();
         let start = match pooled {
             Some(BlockStart(start)) => {
-                if purpose == Purpose::Block {
+                if purpose == BlockPurpose::Block {
                     // SAFETY: the pool handed over an allocation of `size` bytes.
                     unsafe { start.as_ptr().write_bytes(0, size) };
                 }
@@ -148,7 +148,7 @@ impl Pool {
         }
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
-        Ok(Memory::new(Held { start, bytes, purpose, pool: self.clone() }))
+        Ok(Memory::new(PooledBlock { start, bytes, purpose, pool: self.clone() }))
     }
 
     /// Memory from the system; where there is none, what the pool keeps goes back first.
@@ -187,7 +187,7 @@ impl Pool {
         }
     }
 
-    fn give_back(&self, start: NonNull<u8>, bytes: usize, purpose: Purpose) {
+    fn give_back(&self, start: NonNull<u8>, bytes: usize, purpose: BlockPurpose) {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
         let size = bucket(bytes);
         self.held[purpose as usize].fetch_sub(size, Ordering::Relaxed);
@@ -203,7 +203,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for BlockPool {
     fn drop(&mut self) {
         self.drain();
     }
@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn memory_is_reused_and_counted() {
-        let pool = Arc::new(Pool::default());
-        let first = pool.allocate(1000, Purpose::Tensor).unwrap();
+        let pool = Arc::new(BlockPool::default());
+        let first = pool.allocate(1000, BlockPurpose::Tensor).unwrap();
         let place = start(&first);
         assert_eq!((first.bytes(), first.handles(), first.clone().handles()), (1000, 1, 2));
         assert_eq!(place as usize % ALIGNMENT, 0);
@@ -252,7 +252,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { place.write_bytes(7, 1000) };
         drop(first);
-        let again = pool.allocate(1010, Purpose::Block).unwrap();
+        let again = pool.allocate(1010, BlockPurpose::Block).unwrap();
         assert_eq!(start(&again), place);
         // SAFETY: the allocation has 1010 bytes.
         assert!(unsafe { std::slice::from_raw_parts(place, 1010) }.iter().all(|&byte| byte == 0));
@@ -263,23 +263,25 @@ mod tests {
 
     #[test]
     fn too_much_is_an_error() {
-        let pool = Arc::new(Pool::default());
+        let pool = Arc::new(BlockPool::default());
         let bytes = isize::MAX as usize;
-        let error = pool.allocate(bytes, Purpose::Tensor).unwrap_err();
+        let error = pool.allocate(bytes, BlockPurpose::Tensor).unwrap_err();
         assert_eq!(error, Error::OutOfMemory { bytes, limit: None, holdings: Holdings::default() });
     }
 
     #[test]
     fn a_full_pool_is_freed_before_an_error() {
-        let pool = Pool::new(Some(10_240));
-        let (first, block) =
-            (pool.allocate(4096, Purpose::Tensor).unwrap(), pool.allocate(4096, Purpose::Block).unwrap());
+        let pool = BlockPool::new(Some(10_240));
+        let (first, block) = (
+            pool.allocate(4096, BlockPurpose::Tensor).unwrap(),
+            pool.allocate(4096, BlockPurpose::Block).unwrap(),
+        );
         let full = Holdings { tensors: 4096, blocks: 4096, pool: 0, ..Holdings::default() };
-        let error = pool.allocate(5120, Purpose::Tensor).unwrap_err();
+        let error = pool.allocate(5120, BlockPurpose::Tensor).unwrap_err();
         assert_eq!(error, Error::OutOfMemory { bytes: 5120, limit: Some(10_240), holdings: full });
         drop(first);
         assert_eq!(pool.holdings(), Holdings { tensors: 0, blocks: 4096, pool: 4096, ..Holdings::default() });
-        let second = pool.allocate(5120, Purpose::Tensor).unwrap();
+        let second = pool.allocate(5120, BlockPurpose::Tensor).unwrap();
         assert_eq!(pool.holdings(), Holdings { tensors: 5120, blocks: 4096, pool: 0, ..Holdings::default() });
         drop((second, block));
         assert_eq!(pool.total.load(Ordering::Relaxed), 5120 + 4096);

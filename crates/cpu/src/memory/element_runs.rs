@@ -6,7 +6,7 @@ use farad_ir::DType;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use crate::memory::view_access::{Access, Range, Run};
+use crate::memory::view_access::{DomainRange, StridedRun, ViewAccess};
 
 /// Where a buffer lies during a run.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ unsafe impl Sync for Binding {}
 impl Binding {
     /// The words from `index` on, for dtypes that are words. Panics unless `count` of them are in the buffer.
     pub fn words(&self, index: i64, count: usize) -> *mut u32 {
-        self.check(Run { at: 0, len: count, index, stride: 1 });
+        self.check(StridedRun { at: 0, len: count, index, stride: 1 });
         debug_assert_eq!(self.dtype.size(), 4);
         // SAFETY: the run was checked.
         unsafe { self.start.cast::<u32>().offset(index as isize) }
@@ -35,7 +35,7 @@ impl Binding {
 
     /// As [`Binding::words`], for wide dtypes.
     pub fn wide_words(&self, index: i64, count: usize) -> *mut u64 {
-        self.check(Run { at: 0, len: count, index, stride: 1 });
+        self.check(StridedRun { at: 0, len: count, index, stride: 1 });
         debug_assert_eq!(self.dtype.size(), 8);
         // SAFETY: the run was checked.
         unsafe { self.start.cast::<u64>().offset(index as isize) }
@@ -50,7 +50,7 @@ impl Binding {
     }
 
     #[inline(always)]
-    fn check(&self, run: Run) {
+    fn check(&self, run: StridedRun) {
         let end = run.index + run.stride * (run.len as i64 - 1);
         let (low, high) = (run.index.min(end), run.index.max(end));
         assert!(
@@ -149,7 +149,7 @@ macro_rules! by_dtype {
 ///
 /// # Safety
 /// The binding's memory must be readable, and nothing may write what is read.
-pub unsafe fn load(access: &Access, range: Range, shift: i64, binding: Binding, out: &mut [u32]) {
+pub unsafe fn load(access: &ViewAccess, range: DomainRange, shift: i64, binding: Binding, out: &mut [u32]) {
     debug_assert_eq!(out.len(), range.count);
     if access.is_run() && binding.dtype.size() == 4 {
         let from = binding.words(access.first(range) + shift, range.count);
@@ -164,7 +164,13 @@ pub unsafe fn load(access: &Access, range: Range, shift: i64, binding: Binding, 
 ///
 /// # Safety
 /// As for [`load`].
-pub unsafe fn load_wide(access: &Access, range: Range, shift: i64, binding: Binding, out: &mut [u64]) {
+pub unsafe fn load_wide(
+    access: &ViewAccess,
+    range: DomainRange,
+    shift: i64,
+    binding: Binding,
+    out: &mut [u64],
+) {
     debug_assert!(out.len() == range.count && binding.dtype.is_wide());
     // SAFETY: as promised by the caller.
     unsafe { load_periods::<u64>(access, range, shift, binding, out) }
@@ -172,8 +178,8 @@ pub unsafe fn load_wide(access: &Access, range: Range, shift: i64, binding: Bind
 
 /// Reads what repeats itself once.
 unsafe fn load_periods<T: RunElement>(
-    access: &Access,
-    range: Range,
+    access: &ViewAccess,
+    range: DomainRange,
     shift: i64,
     binding: Binding,
     out: &mut [T::Word],
@@ -182,7 +188,7 @@ unsafe fn load_periods<T: RunElement>(
         Some(period) if period < range.count => {
             let (once, _) = out.split_at_mut(period);
             // SAFETY: as promised by the caller.
-            unsafe { load_as::<T>(access, Range { count: period, ..range }, shift, binding, once) };
+            unsafe { load_as::<T>(access, DomainRange { count: period, ..range }, shift, binding, once) };
             let mut done = period;
             while done < out.len() {
                 // `done` is a multiple of the period, so what stands in front goes on behind it.
@@ -197,8 +203,8 @@ unsafe fn load_periods<T: RunElement>(
 }
 
 unsafe fn load_as<T: RunElement>(
-    access: &Access,
-    range: Range,
+    access: &ViewAccess,
+    range: DomainRange,
     shift: i64,
     binding: Binding,
     out: &mut [T::Word],
@@ -208,7 +214,7 @@ unsafe fn load_as<T: RunElement>(
     access.existing(
         range,
         |run| {
-            let run = Run { index: run.index + shift, ..run };
+            let run = StridedRun { index: run.index + shift, ..run };
             binding.check(run);
             // SAFETY: cells have the layout of what they hold, and this is the only reference in use.
             let out = unsafe { &mut *(&raw const out[run.at..run.at + run.len] as *mut [T::Word]) };
@@ -249,8 +255,8 @@ unsafe fn read_run<T: RunElement>(start: *const T, stride: isize, out: &mut [T::
 /// # Safety
 /// As for [`load`].
 pub unsafe fn load_shifted(
-    access: &Access,
-    range: Range,
+    access: &ViewAccess,
+    range: DomainRange,
     shifts: impl Fn(usize) -> Option<i64>,
     binding: Binding,
     out: &mut [u32],
@@ -264,8 +270,8 @@ pub unsafe fn load_shifted(
 /// # Safety
 /// As for [`load`].
 pub unsafe fn load_wide_shifted(
-    access: &Access,
-    range: Range,
+    access: &ViewAccess,
+    range: DomainRange,
     shifts: impl Fn(usize) -> Option<i64>,
     binding: Binding,
     out: &mut [u64],
@@ -276,8 +282,8 @@ pub unsafe fn load_wide_shifted(
 }
 
 unsafe fn load_shifted_as<T: RunElement>(
-    access: &Access,
-    range: Range,
+    access: &ViewAccess,
+    range: DomainRange,
     shifts: &impl Fn(usize) -> Option<i64>,
     binding: Binding,
     out: &mut [T::Word],
@@ -290,7 +296,7 @@ unsafe fn load_shifted_as<T: RunElement>(
             for i in 0..run.len {
                 let Some(shift) = shifts(run.at + i) else { continue };
                 let index = run.index + run.stride * i as i64 + shift;
-                binding.check(Run { index, len: 1, ..run });
+                binding.check(StridedRun { index, len: 1, ..run });
                 // SAFETY: the element was checked.
                 out[run.at + i] = unsafe { start.offset(index as isize).read() }.word();
             }
@@ -303,7 +309,7 @@ unsafe fn load_shifted_as<T: RunElement>(
 ///
 /// # Safety
 /// The binding's memory must be writable and this range written by this thread alone.
-pub unsafe fn store(access: &Access, range: Range, binding: Binding, values: &[u32]) {
+pub unsafe fn store(access: &ViewAccess, range: DomainRange, binding: Binding, values: &[u32]) {
     debug_assert_eq!(values.len(), range.count);
     // SAFETY: as promised by the caller.
     unsafe { by_dtype!(binding.dtype, store_as(access, range, binding, values)) }
@@ -313,13 +319,18 @@ pub unsafe fn store(access: &Access, range: Range, binding: Binding, values: &[u
 ///
 /// # Safety
 /// As for [`store`].
-pub unsafe fn store_wide(access: &Access, range: Range, binding: Binding, values: &[u64]) {
+pub unsafe fn store_wide(access: &ViewAccess, range: DomainRange, binding: Binding, values: &[u64]) {
     debug_assert!(values.len() == range.count && binding.dtype.is_wide());
     // SAFETY: as promised by the caller.
     unsafe { store_as::<u64>(access, range, binding, values) }
 }
 
-unsafe fn store_as<T: RunElement>(access: &Access, range: Range, binding: Binding, values: &[T::Word]) {
+unsafe fn store_as<T: RunElement>(
+    access: &ViewAccess,
+    range: DomainRange,
+    binding: Binding,
+    values: &[T::Word],
+) {
     let start = binding.start.cast::<T>();
     access.runs(range, |run| {
         binding.check(run);
@@ -349,8 +360,8 @@ mod tests {
         let binding = Binding { start: data.as_mut_ptr().cast(), len: data.len(), dtype };
         for (offset, stride) in [(0, 1), (data.len() as i64 - 1, -1)] {
             let view = View { offset, strides: vec![stride], guards: vec![] };
-            let access = Access::new(&view, &[data.len()], &[0], &[]);
-            let range = Range { start: 0, count: data.len(), fixed: &[] };
+            let access = ViewAccess::new(&view, &[data.len()], &[0], &[]);
+            let range = DomainRange { start: 0, count: data.len(), fixed: &[] };
             let mut out = vec![7; data.len()];
             let before = data.to_vec();
             // SAFETY: the binding is this slice.
@@ -386,10 +397,10 @@ mod tests {
         let mut bias = [1u32, 2, 3];
         let binding = Binding { start: bias.as_mut_ptr().cast(), len: 3, dtype: DType::U32 };
         let view = View { offset: 0, strides: vec![0, 1], guards: vec![] };
-        let access = Access::new(&view, &[5, 3], &[0, 1], &[]);
+        let access = ViewAccess::new(&view, &[5, 3], &[0, 1], &[]);
         let mut out = [0; 11];
         // SAFETY: the binding is this array.
-        unsafe { load(&access, Range { start: 2, count: 11, fixed: &[] }, 0, binding, &mut out) };
+        unsafe { load(&access, DomainRange { start: 2, count: 11, fixed: &[] }, 0, binding, &mut out) };
         assert_eq!(out, [3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1]);
     }
 
@@ -398,8 +409,8 @@ mod tests {
     fn a_run_outside_its_buffer_panics() {
         let mut data = [1u32, 2, 3];
         let binding = Binding { start: data.as_mut_ptr().cast(), len: 3, dtype: DType::U32 };
-        let access = Access::new(&View { offset: 1, strides: vec![1], guards: vec![] }, &[3], &[0], &[]);
+        let access = ViewAccess::new(&View { offset: 1, strides: vec![1], guards: vec![] }, &[3], &[0], &[]);
         // SAFETY: the binding is this array.
-        unsafe { load(&access, Range { start: 0, count: 3, fixed: &[] }, 0, binding, &mut [0; 3]) };
+        unsafe { load(&access, DomainRange { start: 0, count: 3, fixed: &[] }, 0, binding, &mut [0; 3]) };
     }
 }

@@ -1,7 +1,7 @@
 //! Views made ready to read: axes collapsed, bounds known, conditions as intervals.
 //!
 //! A tile covers a range of linear positions of a *domain* (some axes in some order), the other axes being held fixed.
-//! An [`Access`] is a view over that domain with neighboring axes merged wherever its strides allow, so that most
+//! A [`ViewAccess`] is a view over that domain with neighboring axes merged wherever its strides allow, so that most
 //! accesses are one run.
 
 use farad_compile::program::View;
@@ -16,7 +16,7 @@ pub const MAX_AXES: usize = 16;
 
 /// A view over a domain.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct ViewAccess {
     /// Elements before the first.
     pub offset: i64,
     /// Size and stride per merged axis, outermost first; at least one.
@@ -35,7 +35,7 @@ type ViewSums = [i64; 4];
 
 /// A range of a domain, with the coordinates of the fixed axes.
 #[derive(Clone, Copy, Debug)]
-pub struct Range<'a> {
+pub struct DomainRange<'a> {
     /// The first linear position.
     pub start: usize,
     /// How many.
@@ -46,7 +46,7 @@ pub struct Range<'a> {
 
 /// A run of elements at equal distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run {
+pub struct StridedRun {
     /// The position in the tile.
     pub at: usize,
     /// How many.
@@ -57,9 +57,9 @@ pub struct Run {
     pub stride: i64,
 }
 
-impl Access {
+impl ViewAccess {
     /// The view over `domain` (axes outermost first), with the axes of `fixed` held.
-    pub fn new(view: &View, sizes: &[usize], domain: &[usize], fixed: &[usize]) -> Access {
+    pub fn new(view: &View, sizes: &[usize], domain: &[usize], fixed: &[usize]) -> ViewAccess {
         let pick =
             |values: &[i64], axes: &[usize]| axes.iter().map(|&axis| values[axis]).collect::<Vec<i64>>();
         let mut dims: Vec<(usize, i64)> =
@@ -87,7 +87,7 @@ impl Access {
             dims.push((1, 0));
             conditions.iter_mut().for_each(|c| c.dims.push(0));
         }
-        let mut access = Access {
+        let mut access = ViewAccess {
             offset: view.offset,
             dims,
             fixed: pick(&view.strides, fixed),
@@ -99,14 +99,14 @@ impl Access {
     }
 
     /// `len` elements from the first on.
-    pub fn contiguous(len: usize) -> Access {
-        Access { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
+    pub fn contiguous(len: usize) -> ViewAccess {
+        ViewAccess { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
     }
 
     /// Every `stride`-th element from the first on, of `len` elements.
-    pub fn strided(len: usize, stride: i64) -> Access {
+    pub fn strided(len: usize, stride: i64) -> ViewAccess {
         let dims = vec![(len.div_ceil(stride as usize), stride)];
-        Access { offset: 0, dims, fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
+        ViewAccess { offset: 0, dims, fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
     }
 
     fn jumps(&self) -> Vec<ViewSums> {
@@ -130,7 +130,7 @@ impl Access {
     }
 
     /// The index of a range's first element, for accesses that are one run.
-    pub fn first(&self, range: Range) -> i64 {
+    pub fn first(&self, range: DomainRange) -> i64 {
         self.offset + self.dims[0].1 * range.start as i64 + dot(&self.fixed, range.fixed)
     }
 
@@ -153,13 +153,13 @@ impl Access {
 
     /// Calls `f` with every run of the range, in order.
     #[inline(always)]
-    pub fn runs(&self, range: Range, mut f: impl FnMut(Run)) {
+    pub fn runs(&self, range: DomainRange, mut f: impl FnMut(StridedRun)) {
         self.walk(range, |run, _, _| f(run));
     }
 
     /// Calls `f` with every run of the range, the sums at its start, and the coordinates (per merged axis).
     #[inline(always)]
-    fn walk(&self, range: Range, mut f: impl FnMut(Run, &ViewSums, &[usize])) {
+    fn walk(&self, range: DomainRange, mut f: impl FnMut(StridedRun, &ViewSums, &[usize])) {
         let last = self.dims.len() - 1;
         let mut coordinates = [0usize; MAX_AXES];
         let mut rest = range.start;
@@ -178,12 +178,16 @@ impl Access {
         }
         let (size, stride) = self.dims[last];
         if last == 0 {
-            return f(Run { at: 0, len: range.count, index: sums[0], stride }, &sums, &coordinates[..1]);
+            return f(
+                StridedRun { at: 0, len: range.count, index: sums[0], stride },
+                &sums,
+                &coordinates[..1],
+            );
         }
         let mut at = 0;
         while at < range.count {
             let len = (size - coordinates[last]).min(range.count - at);
-            f(Run { at, len, index: sums[0], stride }, &sums, &coordinates[..=last]);
+            f(StridedRun { at, len, index: sums[0], stride }, &sums, &coordinates[..=last]);
             at += len;
             // Only the last run may be cut short, and nothing comes after it.
             let moved = len as i64;
@@ -207,7 +211,12 @@ impl Access {
 
     /// Calls `f` with every run of elements that exist; `gap` with the tile positions of the others.
     #[inline(always)]
-    pub fn existing(&self, range: Range, mut f: impl FnMut(Run), mut gap: impl FnMut(usize, usize)) {
+    pub fn existing(
+        &self,
+        range: DomainRange,
+        mut f: impl FnMut(StridedRun),
+        mut gap: impl FnMut(usize, usize),
+    ) {
         if self.conditions.is_empty() {
             return self.runs(range, f);
         }
@@ -243,8 +252,12 @@ impl Access {
                 return;
             }
             let at = run.at + low as usize;
-            let part =
-                Run { at, len: (high - low) as usize, index: index + run.stride * low, stride: run.stride };
+            let part = StridedRun {
+                at,
+                len: (high - low) as usize,
+                index: index + run.stride * low,
+                stride: run.stride,
+            };
             if !scattered {
                 return f(part);
             }
@@ -253,7 +266,7 @@ impl Access {
     }
 
     /// Whether no element of a range exists, because a condition that is the same for all of them fails.
-    fn fails_throughout(&self, condition: &Condition, range: Range) -> bool {
+    fn fails_throughout(&self, condition: &Condition, range: DomainRange) -> bool {
         let inner = condition.dims.iter().rev().take_while(|&&c| c == 0).count();
         let block: usize = self.dims[self.dims.len() - inner..].iter().map(|dim| dim.0).product();
         if inner == 0 || range.start / block != (range.start + range.count.max(1) - 1) / block {
@@ -271,11 +284,11 @@ impl Access {
     #[inline(never)]
     fn scattered(
         &self,
-        run: Run,
+        run: StridedRun,
         skipped: i64,
         coordinates: &[usize],
         fixed: &[usize],
-        f: &mut impl FnMut(Run),
+        f: &mut impl FnMut(StridedRun),
         gap: &mut impl FnMut(usize, usize),
     ) {
         for i in 0..run.len {
@@ -289,7 +302,7 @@ impl Access {
                 }
             }
             match index {
-                Some(index) => f(Run { at: run.at + i, len: 1, index, stride: 0 }),
+                Some(index) => f(StridedRun { at: run.at + i, len: 1, index, stride: 0 }),
                 None => gap(run.at + i, 1),
             }
         }
@@ -345,11 +358,11 @@ mod tests {
 
     use super::*;
 
-    fn indices(access: &Access, start: usize, count: usize, fixed: &[usize]) -> Vec<Option<i64>> {
+    fn indices(access: &ViewAccess, start: usize, count: usize, fixed: &[usize]) -> Vec<Option<i64>> {
         let mut out = vec![Some(i64::MIN); count];
         let shared = std::cell::RefCell::new(&mut out);
         access.existing(
-            Range { start, count, fixed },
+            DomainRange { start, count, fixed },
             |run| {
                 (0..run.len)
                     .for_each(|i| shared.borrow_mut()[run.at + i] = Some(run.index + run.stride * i as i64))
@@ -399,13 +412,13 @@ mod tests {
         ];
         for (strides, guards) in cases {
             let view = View { offset: 7, strides, guards };
-            let access = Access::new(&view, &sizes, &[0, 1, 2], &[]);
+            let access = ViewAccess::new(&view, &sizes, &[0, 1, 2], &[]);
             for (start, count) in [(0, 60), (3, 17), (59, 1), (21, 30)] {
                 let want: Vec<_> = (start..start + count).map(|p| expected(&view, &sizes, p)).collect();
                 assert_eq!(indices(&access, start, count, &[]), want, "{view:?}");
             }
             // Axes 1 and 2 held, axis 0 run over.
-            let access = Access::new(&view, &sizes, &[0], &[1, 2]);
+            let access = ViewAccess::new(&view, &sizes, &[0], &[1, 2]);
             let want: Vec<_> = (0..3).map(|p| expected(&view, &sizes, p * 20 + 2 * 5 + 3)).collect();
             assert_eq!(indices(&access, 0, 3, &[2, 3]), want, "{view:?}");
         }
@@ -425,8 +438,8 @@ mod tests {
     #[test]
     fn periods_are_found() {
         let bias =
-            Access::new(&View { offset: 0, strides: vec![0, 1], guards: vec![] }, &[8, 10], &[0, 1], &[]);
+            ViewAccess::new(&View { offset: 0, strides: vec![0, 1], guards: vec![] }, &[8, 10], &[0, 1], &[]);
         assert_eq!(bias.period(), Some(10));
-        assert!(Access::new(&View::contiguous(&[8, 10]), &[8, 10], &[0, 1], &[]).is_run());
+        assert!(ViewAccess::new(&View::contiguous(&[8, 10]), &[8, 10], &[0, 1], &[]).is_run());
     }
 }

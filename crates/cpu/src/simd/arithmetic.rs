@@ -3,26 +3,26 @@
 
 use farad_ir::{Binary, Unary};
 
-use crate::interpreter::bytecode::{Code, Conversion, Kind, Op, Source};
+use crate::interpreter::bytecode::{BytecodeOp, Conversion, Opcode, SourceWords, WordType};
 use crate::simd::math;
 
 /// The pointers that registers are.
 pub type Registers<'a> = &'a [*mut u32];
 
 #[inline(always)]
-pub(super) unsafe fn input<'a, T>(registers: Registers, source: Source, n: usize) -> &'a [T] {
+pub(super) unsafe fn input<'a, T>(registers: Registers, source: SourceWords, n: usize) -> &'a [T] {
     // SAFETY: the caller promises that registers hold a tile each.
     unsafe { std::slice::from_raw_parts(registers[source.register].cast::<T>(), n) }
 }
 
 #[inline(always)]
-pub(super) unsafe fn scalar<T: Copy>(registers: Registers, source: Source) -> T {
+pub(super) unsafe fn scalar<T: Copy>(registers: Registers, source: SourceWords) -> T {
     // SAFETY: as above.
     unsafe { registers[source.register].cast::<T>().read() }
 }
 
 #[inline(always)]
-pub(super) unsafe fn output<'a, T>(registers: Registers, op: &Op, n: usize) -> &'a mut [T] {
+pub(super) unsafe fn output<'a, T>(registers: Registers, op: &BytecodeOp, n: usize) -> &'a mut [T] {
     // SAFETY: as above; an instruction's output overlaps none of its inputs.
     unsafe { std::slice::from_raw_parts_mut(registers[op.out].cast::<T>(), n) }
 }
@@ -74,8 +74,8 @@ macro_rules! zip_either {
 }
 
 /// Whether an op on these kinds has a loop that takes one word for all as its left operand.
-pub fn takes_left_scalar(binary: Binary, kind: Kind) -> bool {
-    kind == Kind::Float && matches!(binary, Binary::Sub | Binary::Div)
+pub fn takes_left_scalar(binary: Binary, kind: WordType) -> bool {
+    kind == WordType::Float && matches!(binary, Binary::Sub | Binary::Div)
 }
 
 /// Runs one arithmetic instruction on a tile of `n` elements.
@@ -84,31 +84,31 @@ pub fn takes_left_scalar(binary: Binary, kind: Kind) -> bool {
 /// Every register that the instruction names must hold `n` words (one, where it stands for all), and the output must
 /// overlap no input.
 #[inline(always)]
-pub unsafe fn apply<const F: bool>(op: &Op, registers: Registers, n: usize) {
+pub unsafe fn apply<const F: bool>(op: &BytecodeOp, registers: Registers, n: usize) {
     // SAFETY: promised by the caller, for all the loops below.
     unsafe {
         match op.code {
-            Code::Unary(unary, Kind::Float) => float_unary::<F>(unary, op, registers, n),
-            Code::Unary(unary, kind) => whole_unary(unary, kind, op, registers, n),
-            Code::Binary(binary, Kind::Float) => float_binary(binary, op, registers, n),
-            Code::Binary(binary, Kind::Int) => int_binary(binary, op, registers, n),
-            Code::Binary(binary, _) => word_binary(binary, op, registers, n),
-            Code::Select => select(op, registers, n),
-            Code::MulAdd { minus_product: false, minus_addend: false } => mul_add::<F, 0>(op, registers, n),
-            Code::MulAdd { minus_product: true, .. } => mul_add::<F, 1>(op, registers, n),
-            Code::MulAdd { minus_product: false, minus_addend: true } => mul_add::<F, 2>(op, registers, n),
-            Code::ExpDifference => {
+            Opcode::Unary(unary, WordType::Float) => float_unary::<F>(unary, op, registers, n),
+            Opcode::Unary(unary, kind) => whole_unary(unary, kind, op, registers, n),
+            Opcode::Binary(binary, WordType::Float) => float_binary(binary, op, registers, n),
+            Opcode::Binary(binary, WordType::Int) => int_binary(binary, op, registers, n),
+            Opcode::Binary(binary, _) => word_binary(binary, op, registers, n),
+            Opcode::Select => select(op, registers, n),
+            Opcode::MulAdd { minus_product: false, minus_addend: false } => mul_add::<F, 0>(op, registers, n),
+            Opcode::MulAdd { minus_product: true, .. } => mul_add::<F, 1>(op, registers, n),
+            Opcode::MulAdd { minus_product: false, minus_addend: true } => mul_add::<F, 2>(op, registers, n),
+            Opcode::ExpDifference => {
                 zip!(op, registers, n, |x, y: f32| -> f32 { math::exp::<F>(x - y) });
             }
-            Code::Convert(conversion) => convert(conversion, op, registers, n),
-            Code::Fill => output::<u32>(registers, op, n).fill(scalar::<u32>(registers, op.a)),
+            Opcode::Convert(conversion) => convert(conversion, op, registers, n),
+            Opcode::Fill => output::<u32>(registers, op, n).fill(scalar::<u32>(registers, op.a)),
             _ => unreachable!("{:?} is not arithmetic", op.code),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn float_unary<const F: bool>(unary: Unary, op: &Op, r: Registers, n: usize) {
+unsafe fn float_unary<const F: bool>(unary: Unary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match unary {
@@ -146,17 +146,19 @@ unsafe fn float_unary<const F: bool>(unary: Unary, op: &Op, r: Registers, n: usi
 }
 
 #[inline(always)]
-unsafe fn whole_unary(unary: Unary, kind: Kind, op: &Op, r: Registers, n: usize) {
+unsafe fn whole_unary(unary: Unary, kind: WordType, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match (unary, kind) {
             (Unary::Neg, _) => map!(op, r, n, |x: i32| -> i32 { x.wrapping_neg() }),
-            (Unary::Abs, Kind::Int) => map!(op, r, n, |x: i32| -> i32 { x.wrapping_abs() }),
-            (Unary::Sign, Kind::Int) => map!(op, r, n, |x: i32| -> i32 { (x > 0) as i32 - (x < 0) as i32 }),
-            (Unary::Relu, Kind::Int) => map!(op, r, n, |x: i32| -> i32 { x.max(0) }),
+            (Unary::Abs, WordType::Int) => map!(op, r, n, |x: i32| -> i32 { x.wrapping_abs() }),
+            (Unary::Sign, WordType::Int) => {
+                map!(op, r, n, |x: i32| -> i32 { (x > 0) as i32 - (x < 0) as i32 })
+            }
+            (Unary::Relu, WordType::Int) => map!(op, r, n, |x: i32| -> i32 { x.max(0) }),
             (Unary::Abs | Unary::Relu, _) => map!(op, r, n, |x: u32| -> u32 { x }),
             (Unary::Sign, _) => map!(op, r, n, |x: u32| -> u32 { (x > 0) as u32 }),
-            (Unary::Not, Kind::Bool) => map!(op, r, n, |x: u32| -> u32 { x ^ 1 }),
+            (Unary::Not, WordType::Bool) => map!(op, r, n, |x: u32| -> u32 { x ^ 1 }),
             (Unary::Not, _) => map!(op, r, n, |x: u32| -> u32 { !x }),
             _ => unreachable!("loading refuses {unary:?} on whole numbers"),
         }
@@ -164,7 +166,7 @@ unsafe fn whole_unary(unary: Unary, kind: Kind, op: &Op, r: Registers, n: usize)
 }
 
 #[inline(always)]
-unsafe fn float_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
+unsafe fn float_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match binary {
@@ -198,7 +200,7 @@ fn int_rem(x: i32, y: i32) -> i32 {
 }
 
 #[inline(always)]
-unsafe fn int_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
+unsafe fn int_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match binary {
@@ -217,7 +219,7 @@ unsafe fn int_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
 }
 
 #[inline(always)]
-unsafe fn word_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
+unsafe fn word_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match binary {
@@ -245,7 +247,7 @@ unsafe fn word_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
 }
 
 #[inline(always)]
-unsafe fn select(op: &Op, r: Registers, n: usize) {
+unsafe fn select(op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         let out = output::<u32>(r, op, n);
@@ -290,7 +292,7 @@ fn signed_fma<const F: bool, const SIGNS: u8>(a: f32, b: f32, c: f32) -> f32 {
 }
 
 #[inline(always)]
-unsafe fn mul_add<const F: bool, const SIGNS: u8>(op: &Op, r: Registers, n: usize) {
+unsafe fn mul_add<const F: bool, const SIGNS: u8>(op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         let out = output::<f32>(r, op, n);
@@ -325,7 +327,7 @@ unsafe fn mul_add<const F: bool, const SIGNS: u8>(op: &Op, r: Registers, n: usiz
 }
 
 #[inline(always)]
-unsafe fn convert(conversion: Conversion, op: &Op, r: Registers, n: usize) {
+unsafe fn convert(conversion: Conversion, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match conversion {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::interpreter::bytecode::Op;
+use crate::interpreter::bytecode::BytecodeOp;
 use crate::simd::arithmetic::{self, Registers};
 use crate::simd::philox_bits;
 use crate::simd::reduction::{self, ReductionState};
@@ -14,9 +14,9 @@ pub struct Lanes {
     /// The instruction set.
     pub name: &'static str,
     /// See [`arithmetic::apply`].
-    pub apply: unsafe fn(&Op, Registers, usize),
+    pub apply: unsafe fn(&BytecodeOp, Registers, usize),
     /// See [`wide_arithmetic::apply`].
-    pub apply_wide: unsafe fn(&Op, Registers, usize),
+    pub apply_wide: unsafe fn(&BytecodeOp, Registers, usize),
     /// See [`wide_reduction::rows`].
     pub reduce_wide_rows: unsafe fn(&mut ReductionState, &[u64], usize, usize),
     /// See [`wide_reduction::columns`].
@@ -41,13 +41,13 @@ macro_rules! instantiate {
             use super::*;
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn apply(op: &Op, registers: Registers, n: usize) {
+            unsafe fn apply(op: &BytecodeOp, registers: Registers, n: usize) {
                 // SAFETY: the caller keeps the conditions.
                 unsafe { arithmetic::apply::<$fma>(op, registers, n) }
             }
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn apply_wide(op: &Op, registers: Registers, n: usize) {
+            unsafe fn apply_wide(op: &BytecodeOp, registers: Registers, n: usize) {
                 // SAFETY: the caller keeps the conditions.
                 unsafe { wide_arithmetic::apply(op, registers, n) }
             }
@@ -157,15 +157,15 @@ mod tests {
     use farad_ir::{Binary, Unary};
 
     use super::*;
-    use crate::interpreter::bytecode::{Code, Kind, Source};
+    use crate::interpreter::bytecode::{Opcode, SourceWords, WordType};
 
-    fn run(lanes: &Lanes, code: Code, inputs: [&[u32]; 2], scalar: (bool, bool)) -> Vec<u32> {
+    fn run(lanes: &Lanes, code: Opcode, inputs: [&[u32]; 2], scalar: (bool, bool)) -> Vec<u32> {
         let n = inputs[0].len().max(inputs[1].len());
         let mut out = vec![0u32; n];
         let registers = [out.as_mut_ptr(), inputs[0].as_ptr().cast_mut(), inputs[1].as_ptr().cast_mut()];
-        let a = Source { register: 1, scalar: scalar.0 };
-        let b = Source { register: 2, scalar: scalar.1 };
-        let op = Op { code, out: 0, a, b, c: b, wide: false };
+        let a = SourceWords { register: 1, scalar: scalar.0 };
+        let b = SourceWords { register: 2, scalar: scalar.1 };
+        let op = BytecodeOp { code, out: 0, a, b, c: b, wide: false };
         // SAFETY: the table is available, registers hold n words, and the output is apart.
         unsafe { (lanes.apply)(&op, &registers, n) };
         out
@@ -181,11 +181,13 @@ mod tests {
         let (a, b): (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
         for lanes in available() {
             for &binary in Binary::ALL {
-                for (kind, dtype) in [(Kind::Int, farad_ir::DType::I32), (Kind::Word, farad_ir::DType::U32)] {
+                for (kind, dtype) in
+                    [(WordType::Int, farad_ir::DType::I32), (WordType::Word, farad_ir::DType::U32)]
+                {
                     let Some(reference) = binary.row().int.filter(|_| binary.takes(dtype)) else { continue };
-                    let got = run(lanes, Code::Binary(binary, kind), [&a, &b], (false, false));
+                    let got = run(lanes, Opcode::Binary(binary, kind), [&a, &b], (false, false));
                     for ((&(a, b), got), i) in pairs.iter().zip(got).zip(0..) {
-                        let widen = |x: u32| if kind == Kind::Int { x as i32 as i64 } else { x as i64 };
+                        let widen = |x: u32| if kind == WordType::Int { x as i32 as i64 } else { x as i64 };
                         let want = reference(widen(a), widen(b)) as u32;
                         assert_eq!(got, want, "{} {binary:?} {kind:?} {i}: {a} {b}", lanes.name);
                     }
@@ -205,7 +207,7 @@ mod tests {
         for lanes in available() {
             for &unary in Unary::ALL.iter().filter(|u| u.takes(farad_ir::DType::F32)) {
                 let x = spread(unary.row().range, 1);
-                let got = run(lanes, Code::Unary(unary, Kind::Float), [&bits(&x), &[]], (false, false));
+                let got = run(lanes, Opcode::Unary(unary, WordType::Float), [&bits(&x), &[]], (false, false));
                 for (&x, got) in x.iter().zip(got) {
                     let want = (unary.row().value)(x as f64);
                     let error = (f32::from_bits(got) as f64 - want).abs();
@@ -214,8 +216,12 @@ mod tests {
             }
             for &binary in Binary::ALL.iter().filter(|b| b.takes(farad_ir::DType::F32)) {
                 let (a, b) = (spread(binary.row().range.0, 1), spread(binary.row().range.1, 7));
-                let got =
-                    run(lanes, Code::Binary(binary, Kind::Float), [&bits(&a), &bits(&b)], (false, false));
+                let got = run(
+                    lanes,
+                    Opcode::Binary(binary, WordType::Float),
+                    [&bits(&a), &bits(&b)],
+                    (false, false),
+                );
                 for ((&a, &b), got) in a.iter().zip(&b).zip(got) {
                     let want = (binary.row().value)(a as f64, b as f64);
                     let got = if binary.compares() { got as f64 } else { f32::from_bits(got) as f64 };
@@ -231,13 +237,13 @@ mod tests {
     }
 
     /// As `run`, with registers of 64 bits; comparisons give 32.
-    fn run_wide(lanes: &Lanes, code: Code, inputs: [&[u64]; 2], compares: bool) -> Vec<u64> {
+    fn run_wide(lanes: &Lanes, code: Opcode, inputs: [&[u64]; 2], compares: bool) -> Vec<u64> {
         let n = inputs[0].len();
         let mut out = vec![0u64; n];
         let pointers = inputs.map(|input| input.as_ptr().cast_mut().cast::<u32>());
         let registers = [out.as_mut_ptr().cast::<u32>(), pointers[0], pointers[1]];
-        let [a, b] = [1, 2].map(|register| Source { register, scalar: false });
-        let op = Op { a, b, c: b, wide: true, ..Op::new(code, 0) };
+        let [a, b] = [1, 2].map(|register| SourceWords { register, scalar: false });
+        let op = BytecodeOp { a, b, c: b, wide: true, ..BytecodeOp::new(code, 0) };
         // SAFETY: the table is available, registers hold n elements, and the output is apart.
         unsafe { (lanes.apply_wide)(&op, &registers, n) };
         if compares {
@@ -257,11 +263,11 @@ mod tests {
         let (a, b): (Vec<u64>, Vec<u64>) = pairs.iter().copied().unzip();
         for lanes in available() {
             for &binary in Binary::ALL {
-                for kind in [Kind::Long, Kind::LongWord] {
+                for kind in [WordType::Long, WordType::LongWord] {
                     if !binary.takes(kind.dtype()) {
                         continue;
                     }
-                    let got = run_wide(lanes, Code::Binary(binary, kind), [&a, &b], binary.compares());
+                    let got = run_wide(lanes, Opcode::Binary(binary, kind), [&a, &b], binary.compares());
                     for (&(a, b), got) in pairs.iter().zip(got) {
                         let want = binary.whole(kind.dtype(), a as i64, b as i64);
                         assert_eq!(Some(got as i64), want, "{} {binary:?} {kind:?}: {a} {b}", lanes.name);
@@ -270,7 +276,7 @@ mod tests {
             }
             let floats: Vec<u64> = (0..500).map(|i| (0.1 + i as f64 / 70.0).to_bits()).collect();
             for &unary in Unary::ALL.iter().filter(|unary| unary.takes(farad_ir::DType::F64)) {
-                let got = run_wide(lanes, Code::Unary(unary, Kind::Double), [&floats, &floats], false);
+                let got = run_wide(lanes, Opcode::Unary(unary, WordType::Double), [&floats, &floats], false);
                 for (&x, got) in floats.iter().zip(got) {
                     let want = (unary.row().value)(f64::from_bits(x));
                     let error = (f64::from_bits(got) - want).abs();
@@ -286,10 +292,10 @@ mod tests {
         let three = [3f32.to_bits()];
         let floats = |words: Vec<u32>| words.into_iter().map(f32::from_bits).collect::<Vec<_>>();
         for lanes in available() {
-            let sub = Code::Binary(Binary::Sub, Kind::Float);
+            let sub = Opcode::Binary(Binary::Sub, WordType::Float);
             assert_eq!(floats(run(lanes, sub, [&x, &three], (false, true))), [-2.0, 1.0, 6.0]);
             assert_eq!(floats(run(lanes, sub, [&three, &x], (true, false))), [2.0, -1.0, -6.0]);
-            let fma = Code::MulAdd { minus_product: true, minus_addend: false };
+            let fma = Opcode::MulAdd { minus_product: true, minus_addend: false };
             assert_eq!(floats(run(lanes, fma, [&x, &three], (false, true))), [0.0, -9.0, -24.0]);
         }
     }

@@ -10,13 +10,13 @@ use super::wide_reduction;
 use crate::heuristics::reductions::{
     FEW_PARTIALS, FLOAT_TILES, LONG_ROW, MANY_PARTIALS, MIDDLING_ROW, SOME_PARTIALS,
 };
-use crate::interpreter::bytecode::Kind;
+use crate::interpreter::bytecode::WordType;
 
 /// One reduction's running state over some rows: sums in `wide` (floats) or `value`, extremes in `value`, their
 /// positions in `index`. Of 64-bit registers, everything but positions is in `wide`, by its bits.
 pub struct ReductionState<'a> {
     pub reduce: Reduce,
-    pub kind: Kind,
+    pub kind: WordType,
     pub wide: &'a mut [f64],
     pub value: &'a mut [u32],
     pub index: &'a mut [u32],
@@ -30,7 +30,7 @@ impl<'a> ReductionState<'a> {
     ///
     /// # Safety
     /// The words must be valid, aligned, and used through this state alone.
-    pub unsafe fn at(start: *mut u32, rows: usize, reduce: Reduce, kind: Kind) -> ReductionState<'a> {
+    pub unsafe fn at(start: *mut u32, rows: usize, reduce: Reduce, kind: WordType) -> ReductionState<'a> {
         // SAFETY: promised by the caller.
         unsafe {
             ReductionState {
@@ -56,7 +56,7 @@ impl<'a> ReductionState<'a> {
 
     /// Whether what is combined in `f32` is kept in `f64` from time to time.
     fn is_wide(&self) -> bool {
-        self.kind == Kind::Float && self.reduce.row().rounds
+        self.kind == WordType::Float && self.reduce.row().rounds
     }
 
     fn identity(&self) -> u32 {
@@ -128,21 +128,21 @@ impl<'a> ReductionState<'a> {
     }
 }
 
-fn extreme(reduce: Reduce, kind: Kind, a: u32, b: u32) -> u32 {
+fn extreme(reduce: Reduce, kind: WordType, a: u32, b: u32) -> u32 {
     if beats(reduce, kind, b, a) { b } else { a }
 }
 
 /// Whether a later `b` takes the place of `a`; NaN takes that of numbers.
 #[inline(always)]
-fn beats(reduce: Reduce, kind: Kind, b: u32, a: u32) -> bool {
-    let nan = |word: u32| kind == Kind::Float && f32::from_bits(word).is_nan();
+fn beats(reduce: Reduce, kind: WordType, b: u32, a: u32) -> bool {
+    let nan = |word: u32| kind == WordType::Float && f32::from_bits(word).is_nan();
     if nan(a) || nan(b) {
         return !nan(a);
     }
     let (b, a) = if matches!(reduce, Reduce::Min | Reduce::ArgMin) { (a, b) } else { (b, a) };
     match kind {
-        Kind::Float => f32::from_bits(b) > f32::from_bits(a),
-        Kind::Int => b as i32 > a as i32,
+        WordType::Float => f32::from_bits(b) > f32::from_bits(a),
+        WordType::Int => b as i32 > a as i32,
         _ => b > a,
     }
 }
@@ -189,20 +189,22 @@ macro_rules! fold_row {
 }
 
 #[inline(always)]
-fn reduce_row(reduce: Reduce, kind: Kind, row: &[u32]) -> u32 {
+fn reduce_row(reduce: Reduce, kind: WordType, row: &[u32]) -> u32 {
     match (reduce, kind) {
-        (Reduce::Sum, Kind::Float) => fold_row!(row, f32, 0f32, |a, x| a + x).to_bits(),
+        (Reduce::Sum, WordType::Float) => fold_row!(row, f32, 0f32, |a, x| a + x).to_bits(),
         (Reduce::Sum, _) => fold_row!(row, u32, 0u32, |a, x| a.wrapping_add(x)),
-        (Reduce::Prod, Kind::Float) => fold_row!(row, f32, 1f32, |a, x| a * x).to_bits(),
+        (Reduce::Prod, WordType::Float) => fold_row!(row, f32, 1f32, |a, x| a * x).to_bits(),
         (Reduce::Prod, _) => fold_row!(row, u32, 1u32, |a, x| a.wrapping_mul(x)),
-        (Reduce::Max | Reduce::ArgMax, Kind::Float) => {
+        (Reduce::Max | Reduce::ArgMax, WordType::Float) => {
             fold_row!(row, f32, f32::NEG_INFINITY, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
         }
-        (_, Kind::Float) => {
+        (_, WordType::Float) => {
             fold_row!(row, f32, f32::INFINITY, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits()
         }
-        (Reduce::Max | Reduce::ArgMax, Kind::Int) => fold_row!(row, i32, i32::MIN, |a, x| a.max(x)) as u32,
-        (_, Kind::Int) => fold_row!(row, i32, i32::MAX, |a, x| a.min(x)) as u32,
+        (Reduce::Max | Reduce::ArgMax, WordType::Int) => {
+            fold_row!(row, i32, i32::MIN, |a, x| a.max(x)) as u32
+        }
+        (_, WordType::Int) => fold_row!(row, i32, i32::MAX, |a, x| a.min(x)) as u32,
         (Reduce::Max | Reduce::ArgMax, _) => fold_row!(row, u32, 0u32, |a, x| a.max(x)),
         _ => fold_row!(row, u32, u32::MAX, |a, x| a.min(x)),
     }
@@ -210,9 +212,9 @@ fn reduce_row(reduce: Reduce, kind: Kind, row: &[u32]) -> u32 {
 
 /// Where `value` (or the NaN that stands for it) first is in the row.
 #[inline(always)]
-fn position(kind: Kind, row: &[u32], value: u32) -> usize {
+fn position(kind: WordType, row: &[u32], value: u32) -> usize {
     let found = match kind {
-        Kind::Float => {
+        WordType::Float => {
             let value = f32::from_bits(value);
             row.iter().position(|&x| f32::from_bits(x) == value || f32::from_bits(x).is_nan())
         }
@@ -227,9 +229,9 @@ pub fn rows(state: &mut ReductionState, tile: &[u32], columns: usize, first: usi
     for (row, words) in tile.chunks_exact(columns).enumerate() {
         let value = reduce_row(state.reduce, state.kind, words);
         match (state.reduce, state.kind) {
-            (Reduce::Sum, Kind::Float) => state.wide[row] += f32::from_bits(value) as f64,
+            (Reduce::Sum, WordType::Float) => state.wide[row] += f32::from_bits(value) as f64,
             (Reduce::Sum, _) => state.value[row] = state.value[row].wrapping_add(value),
-            (Reduce::Prod, Kind::Float) => state.wide[row] *= f32::from_bits(value) as f64,
+            (Reduce::Prod, WordType::Float) => state.wide[row] *= f32::from_bits(value) as f64,
             (Reduce::Prod, _) => state.value[row] = state.value[row].wrapping_mul(value),
             (Reduce::Max | Reduce::Min, kind) => {
                 state.value[row] = extreme(state.reduce, kind, state.value[row], value)
@@ -275,28 +277,28 @@ pub fn columns(state: &mut ReductionState, tile: &[u32], rows: usize, first: usi
     for (i, words) in tile.chunks_exact(rows).enumerate() {
         let column = first + i;
         match (state.reduce, state.kind) {
-            (Reduce::Sum, Kind::Float) => fold_columns!(state, words, f32, |a, x| a + x),
+            (Reduce::Sum, WordType::Float) => fold_columns!(state, words, f32, |a, x| a + x),
             (Reduce::Sum, _) => fold_columns!(state, words, u32, |a, x| a.wrapping_add(x)),
-            (Reduce::Prod, Kind::Float) => fold_columns!(state, words, f32, |a, x| a * x),
+            (Reduce::Prod, WordType::Float) => fold_columns!(state, words, f32, |a, x| a * x),
             (Reduce::Prod, _) => fold_columns!(state, words, u32, |a, x| a.wrapping_mul(x)),
-            (Reduce::Max, Kind::Float) => {
+            (Reduce::Max, WordType::Float) => {
                 fold_columns!(state, words, f32, |a, x| if (a >= x) | a.is_nan() { a } else { x })
             }
-            (Reduce::Min, Kind::Float) => {
+            (Reduce::Min, WordType::Float) => {
                 fold_columns!(state, words, f32, |a, x| if (a <= x) | a.is_nan() { a } else { x })
             }
-            (Reduce::Max, Kind::Int) => fold_columns!(state, words, i32, |a, x| a.max(x)),
-            (Reduce::Min, Kind::Int) => fold_columns!(state, words, i32, |a, x| a.min(x)),
+            (Reduce::Max, WordType::Int) => fold_columns!(state, words, i32, |a, x| a.max(x)),
+            (Reduce::Min, WordType::Int) => fold_columns!(state, words, i32, |a, x| a.min(x)),
             (Reduce::Max, _) => fold_columns!(state, words, u32, |a, x| a.max(x)),
             (Reduce::Min, _) => fold_columns!(state, words, u32, |a, x| a.min(x)),
-            (Reduce::ArgMax, Kind::Float) => {
+            (Reduce::ArgMax, WordType::Float) => {
                 arg_columns!(state, words, column, f32, |a, x| (x > a) | (x.is_nan() & !a.is_nan()))
             }
-            (Reduce::ArgMin, Kind::Float) => {
+            (Reduce::ArgMin, WordType::Float) => {
                 arg_columns!(state, words, column, f32, |a, x| (x < a) | (x.is_nan() & !a.is_nan()))
             }
-            (Reduce::ArgMax, Kind::Int) => arg_columns!(state, words, column, i32, |a, x| x > a),
-            (Reduce::ArgMin, Kind::Int) => arg_columns!(state, words, column, i32, |a, x| x < a),
+            (Reduce::ArgMax, WordType::Int) => arg_columns!(state, words, column, i32, |a, x| x > a),
+            (Reduce::ArgMin, WordType::Int) => arg_columns!(state, words, column, i32, |a, x| x < a),
             (Reduce::ArgMax, _) => arg_columns!(state, words, column, u32, |a, x| x > a),
             (Reduce::ArgMin, _) => arg_columns!(state, words, column, u32, |a, x| x < a),
         }

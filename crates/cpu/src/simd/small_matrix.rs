@@ -5,30 +5,30 @@ use crate::simd::math::fma;
 
 /// A matrix in memory: elements between rows and between columns.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub struct StridedMatrix {
     pub start: *mut f32,
     pub row: isize,
     pub column: isize,
 }
 
 // SAFETY: a block is an address; products divide what they write among threads.
-unsafe impl Send for Block {}
+unsafe impl Send for StridedMatrix {}
 // SAFETY: as above.
-unsafe impl Sync for Block {}
+unsafe impl Sync for StridedMatrix {}
 
-impl Block {
-    fn transposed(self) -> Block {
-        Block { start: self.start, row: self.column, column: self.row }
+impl StridedMatrix {
+    fn transposed(self) -> StridedMatrix {
+        StridedMatrix { start: self.start, row: self.column, column: self.row }
     }
 
     /// The block from `(row, column)` on.
     ///
     /// # Safety
     /// The element must be in the matrix.
-    pub unsafe fn from(self, row: usize, column: usize) -> Block {
+    pub unsafe fn from(self, row: usize, column: usize) -> StridedMatrix {
         // SAFETY: promised by the caller.
         let start = unsafe { self.start.offset(row as isize * self.row + column as isize * self.column) };
-        Block { start, ..self }
+        StridedMatrix { start, ..self }
     }
 }
 
@@ -38,9 +38,9 @@ pub struct Multiply {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    pub lhs: Block,
-    pub rhs: Block,
-    pub out: Block,
+    pub lhs: StridedMatrix,
+    pub rhs: StridedMatrix,
+    pub out: StridedMatrix,
 }
 
 /// How a thin product is computed.

@@ -6,7 +6,7 @@
 use farad_ir::{Binary, DType, Unary};
 
 use super::arithmetic::{Registers, input, map, output, scalar, zip};
-use crate::interpreter::bytecode::{Code, Conversion, Kind, Op};
+use crate::interpreter::bytecode::{BytecodeOp, Conversion, Opcode, WordType};
 
 /// Runs one arithmetic instruction that reads or writes 64-bit registers on a tile of `n` elements.
 ///
@@ -14,25 +14,25 @@ use crate::interpreter::bytecode::{Code, Conversion, Kind, Op};
 /// Every register that the instruction names must hold `n` elements of its kind (one, where it stands for all), and the
 /// output must overlap no input.
 #[inline(always)]
-pub unsafe fn apply(op: &Op, registers: Registers, n: usize) {
+pub unsafe fn apply(op: &BytecodeOp, registers: Registers, n: usize) {
     // SAFETY: promised by the caller, for all the loops below.
     unsafe {
         match op.code {
-            Code::Unary(unary, Kind::Double) => double_unary(unary, op, registers, n),
-            Code::Unary(unary, kind) => long_unary(unary, kind, op, registers, n),
-            Code::Binary(binary, Kind::Double) => double_binary(binary, op, registers, n),
-            Code::Binary(binary, Kind::Long) => long_binary(binary, op, registers, n),
-            Code::Binary(binary, _) => long_word_binary(binary, op, registers, n),
-            Code::Select => select(op, registers, n),
-            Code::Convert(Conversion::To(from, to)) => convert(from, to, op, registers, n),
-            Code::Fill => output::<u64>(registers, op, n).fill(scalar::<u64>(registers, op.a)),
+            Opcode::Unary(unary, WordType::Double) => double_unary(unary, op, registers, n),
+            Opcode::Unary(unary, kind) => long_unary(unary, kind, op, registers, n),
+            Opcode::Binary(binary, WordType::Double) => double_binary(binary, op, registers, n),
+            Opcode::Binary(binary, WordType::Long) => long_binary(binary, op, registers, n),
+            Opcode::Binary(binary, _) => long_word_binary(binary, op, registers, n),
+            Opcode::Select => select(op, registers, n),
+            Opcode::Convert(Conversion::To(from, to)) => convert(from, to, op, registers, n),
+            Opcode::Fill => output::<u64>(registers, op, n).fill(scalar::<u64>(registers, op.a)),
             _ => unreachable!("{:?} is not arithmetic", op.code),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn double_unary(unary: Unary, op: &Op, r: Registers, n: usize) {
+unsafe fn double_unary(unary: Unary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match unary {
@@ -55,15 +55,15 @@ unsafe fn double_unary(unary: Unary, op: &Op, r: Registers, n: usize) {
 }
 
 #[inline(always)]
-unsafe fn long_unary(unary: Unary, kind: Kind, op: &Op, r: Registers, n: usize) {
+unsafe fn long_unary(unary: Unary, kind: WordType, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match (unary, kind) {
             (Unary::Neg, _) => map!(op, r, n, |x: i64| -> i64 { x.wrapping_neg() }),
             (Unary::Not, _) => map!(op, r, n, |x: i64| -> i64 { !x }),
-            (Unary::Abs, Kind::Long) => map!(op, r, n, |x: i64| -> i64 { x.wrapping_abs() }),
-            (Unary::Sign, Kind::Long) => map!(op, r, n, |x: i64| -> i64 { x.signum() }),
-            (Unary::Relu, Kind::Long) => map!(op, r, n, |x: i64| -> i64 { x.max(0) }),
+            (Unary::Abs, WordType::Long) => map!(op, r, n, |x: i64| -> i64 { x.wrapping_abs() }),
+            (Unary::Sign, WordType::Long) => map!(op, r, n, |x: i64| -> i64 { x.signum() }),
+            (Unary::Relu, WordType::Long) => map!(op, r, n, |x: i64| -> i64 { x.max(0) }),
             (Unary::Abs | Unary::Relu, _) => map!(op, r, n, |x: u64| -> u64 { x }),
             (Unary::Sign, _) => map!(op, r, n, |x: u64| -> u64 { (x > 0) as u64 }),
             _ => unreachable!("loading refuses {unary:?} on whole numbers"),
@@ -72,7 +72,7 @@ unsafe fn long_unary(unary: Unary, kind: Kind, op: &Op, r: Registers, n: usize) 
 }
 
 #[inline(always)]
-unsafe fn double_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
+unsafe fn double_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match binary {
@@ -108,7 +108,7 @@ fn long_rem(x: i64, y: i64) -> i64 {
 }
 
 #[inline(always)]
-unsafe fn long_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
+unsafe fn long_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match binary {
@@ -127,7 +127,7 @@ unsafe fn long_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
 }
 
 #[inline(always)]
-unsafe fn long_word_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
+unsafe fn long_word_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match binary {
@@ -156,7 +156,7 @@ unsafe fn long_word_binary(binary: Binary, op: &Op, r: Registers, n: usize) {
 
 /// `condition ? b : c`, either of which may be one element for all.
 #[inline(always)]
-unsafe fn select(op: &Op, r: Registers, n: usize) {
+unsafe fn select(op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         let out = output::<u64>(r, op, n);
@@ -191,16 +191,16 @@ macro_rules! convert_from {
 
 #[inline(always)]
 #[allow(clippy::unnecessary_cast)] // the same text for every type
-unsafe fn convert(from: Kind, to: DType, op: &Op, r: Registers, n: usize) {
+unsafe fn convert(from: WordType, to: DType, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {
         match from {
-            Kind::Float => convert_from!(f32, 0.0, to, op, r, n),
-            Kind::Int => convert_from!(i32, 0, to, op, r, n),
-            Kind::Word | Kind::Bool => convert_from!(u32, 0, to, op, r, n),
-            Kind::Double => convert_from!(f64, 0.0, to, op, r, n),
-            Kind::Long => convert_from!(i64, 0, to, op, r, n),
-            Kind::LongWord => convert_from!(u64, 0, to, op, r, n),
+            WordType::Float => convert_from!(f32, 0.0, to, op, r, n),
+            WordType::Int => convert_from!(i32, 0, to, op, r, n),
+            WordType::Word | WordType::Bool => convert_from!(u32, 0, to, op, r, n),
+            WordType::Double => convert_from!(f64, 0.0, to, op, r, n),
+            WordType::Long => convert_from!(i64, 0, to, op, r, n),
+            WordType::LongWord => convert_from!(u64, 0, to, op, r, n),
         }
     }
 }

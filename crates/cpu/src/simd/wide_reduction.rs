@@ -6,7 +6,7 @@
 use farad_ir::Reduce;
 
 use super::reduction::ReductionState;
-use crate::interpreter::bytecode::Kind;
+use crate::interpreter::bytecode::WordType;
 
 /// Partial results that a row is added up in.
 const PARTIALS: usize = 8;
@@ -96,8 +96,8 @@ fn reduce_row<T: WideElement>(reduce: Reduce, identity: T, row: &[T]) -> T {
 macro_rules! by_kind {
     ($kind:expr, $function:ident($($argument:expr),*)) => {
         match $kind {
-            Kind::Double => $function::<f64>($($argument),*),
-            Kind::Long => $function::<i64>($($argument),*),
+            WordType::Double => $function::<f64>($($argument),*),
+            WordType::Long => $function::<i64>($($argument),*),
             _ => $function::<u64>($($argument),*),
         }
     };

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Instr, Kernel, Level, Output, Place, Program, Reg, Spec, Step, Store, View,
+    BufferId, Code, Fused, Instr, Kernel, Level, Place, Program, ProgramBuffer, ProgramOutput, ProgramStep,
+    Reg, Spec, Store, View,
 };
-use farad_cpu::{Device, Error, Memory};
+use farad_cpu::{CpuDevice, Error, Memory};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
 /// A small generator of test data.
@@ -86,7 +87,7 @@ impl Case {
     }
     pub fn output(&mut self, dtype: DType, len: usize) -> u32 {
         let spec = Spec { dtype, len };
-        self.program.outputs.push(Output { spec, donor: None });
+        self.program.outputs.push(ProgramOutput { spec, donor: None });
         self.buffer(Place::Output(self.program.outputs.len() - 1), 0, spec)
     }
     pub fn block(&mut self, dtype: DType, len: usize) -> u32 {
@@ -94,12 +95,12 @@ impl Case {
         self.buffer(Place::Block(self.program.blocks.len() - 1), 0, Spec { dtype, len })
     }
     pub fn buffer(&mut self, place: Place, offset: usize, spec: Spec) -> u32 {
-        self.program.buffers.push(Buffer { place, offset, dtype: spec.dtype, len: spec.len });
+        self.program.buffers.push(ProgramBuffer { place, offset, dtype: spec.dtype, len: spec.len });
         self.program.buffers.len() as u32 - 1
     }
     pub fn step(&mut self, kernel: Kernel) {
         let wave = self.program.steps.len();
-        self.program.steps.push(Step { wave, label: format!("step {wave}"), kernel });
+        self.program.steps.push(ProgramStep { wave, label: format!("step {wave}"), kernel });
     }
     pub fn fused(&mut self, axes: &[usize], outer: usize, tape: Tape, stores: Vec<Store>) {
         self.step(Kernel::Fused(Fused { axes: axes.to_vec(), outer, tape: tape.0, stores }));
@@ -107,27 +108,28 @@ impl Case {
 
     /// Runs on the device and gives the outputs as doubles.
     pub fn run(&self) -> Result<Vec<Vec<f64>>, Error> {
-        let device = Device::new();
+        let device = CpuDevice::new();
         let executable = device.load(Arc::new(self.program.clone()))?;
         let (inputs, outputs) = self.memories(&device);
         executable.run(&inputs, &self.parameters, &outputs)?;
         Ok(self.read(&device, &inputs, &outputs))
     }
 
-    pub fn memories(&self, device: &Device) -> (Vec<(Memory, usize)>, Vec<Memory>) {
+    pub fn memories(&self, device: &CpuDevice) -> (Vec<(Memory, usize)>, Vec<Memory>) {
         let filled = |(spec, data): (&Spec, &Vec<f64>)| {
             let bytes: Vec<u8> = data.iter().flat_map(|&x| encode(spec.dtype, x)).collect();
             let memory = device.allocate(bytes.len()).unwrap();
             device.write(&memory, 0, &bytes);
             (memory, 0)
         };
-        let fresh = |output: &Output| device.allocate(output.spec.len * output.spec.dtype.size()).unwrap();
+        let fresh =
+            |output: &ProgramOutput| device.allocate(output.spec.len * output.spec.dtype.size()).unwrap();
         let inputs = self.program.inputs.iter().zip(&self.data).map(filled).collect();
         (inputs, self.program.outputs.iter().map(fresh).collect())
     }
 
-    pub fn read(&self, device: &Device, inputs: &[(Memory, usize)], outputs: &[Memory]) -> Vec<Vec<f64>> {
-        let read = |(i, output): (usize, &Output)| {
+    pub fn read(&self, device: &CpuDevice, inputs: &[(Memory, usize)], outputs: &[Memory]) -> Vec<Vec<f64>> {
+        let read = |(i, output): (usize, &ProgramOutput)| {
             let memory = output.donor.map_or(&outputs[i], |donor| &inputs[donor].0);
             let bytes = device.read(memory, 0, output.spec.len * output.spec.dtype.size());
             bytes.chunks_exact(output.spec.dtype.size()).map(|b| decode(output.spec.dtype, b)).collect()
@@ -137,14 +139,15 @@ impl Case {
 
     /// What the outputs should be.
     pub fn meaning(&self) -> Vec<Vec<f64>> {
-        let device = farad_reference::Device::new(None);
+        let device = farad_reference::ReferenceDevice::new(None);
         let filled = |(spec, data): (&Spec, &Vec<f64>)| {
             let bytes: Vec<u8> = data.iter().flat_map(|&x| encode(spec.dtype, x)).collect();
             let memory = device.allocate(bytes.len()).unwrap();
             device.write(&memory, &bytes).unwrap();
             memory
         };
-        let fresh = |output: &Output| device.allocate(output.spec.len * output.spec.dtype.size()).unwrap();
+        let fresh =
+            |output: &ProgramOutput| device.allocate(output.spec.len * output.spec.dtype.size()).unwrap();
         let inputs: Vec<Memory> = self.program.inputs.iter().zip(&self.data).map(filled).collect();
         let outputs: Vec<Memory> = self.program.outputs.iter().map(fresh).collect();
         let executable = device.load(Arc::new(self.program.clone()));
@@ -153,7 +156,7 @@ impl Case {
             Ok(()) | Err(farad_reference::Error::Index { .. }) => {}
             Err(error) => panic!("{error}"),
         }
-        let read = |(n, output): (usize, &Output)| {
+        let read = |(n, output): (usize, &ProgramOutput)| {
             let memory = output.donor.map_or(&outputs[n], |donor| &inputs[donor]);
             let numbers = device.numbers(memory, output.spec.dtype, output.spec.len).unwrap();
             match output.spec.dtype {

@@ -1,7 +1,7 @@
 //! Convolutions and their gradients as products, as the compiler makes them.
 #![allow(dead_code)] // every test file uses its part
 
-use farad_compile::program::{BufferId, Code, Guard, Kernel, Level, Operand, Product, Store, View};
+use farad_compile::program::{BufferId, Code, Guard, Kernel, Level, Product, ProductOperand, Store, View};
 use farad_ir::{Binary, DType, Unary};
 
 use crate::case::{Case, Rng, Tape, strided};
@@ -78,7 +78,7 @@ impl Convolution {
             if let Some(unary) = on {
                 value = tape.unary(unary, value);
             }
-            Operand { tape: tape.0, value }
+            ProductOperand { tape: tape.0, value }
         };
         let mut tape = Tape::default();
         let mut value = tape.push(Code::Accumulator, DType::F32, Level::Full);

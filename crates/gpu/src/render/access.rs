@@ -5,8 +5,8 @@ use farad_compile::program::{BufferId, Guard, View};
 use farad_ir::DType;
 
 use super::code::type_name;
-use super::module::{Module, line};
-use super::point::{LaneText, Mask, Point};
+use super::module::{WgslModule, line};
+use super::point::{EvaluationPoint, LaneText, Mask};
 
 /// Joins terms of a sum.
 fn sum(terms: Vec<String>) -> String {
@@ -14,7 +14,7 @@ fn sum(terms: Vec<String>) -> String {
 }
 
 /// `offset + Σ factors · index` for the first lane.
-fn affine(module: &mut Module, offset: &i64, factors: &[i64], point: &Point) -> Vec<String> {
+fn affine(module: &mut WgslModule, offset: &i64, factors: &[i64], point: &EvaluationPoint) -> Vec<String> {
     let mut terms = Vec::new();
     if *offset != 0 {
         terms.push(module.number(offset));
@@ -29,7 +29,7 @@ fn affine(module: &mut Module, offset: &i64, factors: &[i64], point: &Point) -> 
 }
 
 /// `base` moved on to a lane along an axis with this factor.
-fn moved(module: &mut Module, base: &str, factor: &i64, point: &Point, lane: usize) -> String {
+fn moved(module: &mut WgslModule, base: &str, factor: &i64, point: &EvaluationPoint, lane: usize) -> String {
     match (*factor, lane) {
         (0, _) | (_, 0) => base.into(),
         (1, _) => format!("{base} + {}", point.steps[lane]),
@@ -38,7 +38,7 @@ fn moved(module: &mut Module, base: &str, factor: &i64, point: &Point, lane: usi
 }
 
 /// The index of a view in every lane (or once), without guards.
-pub(super) fn index(module: &mut Module, view: &View, point: &Point) -> LaneText {
+pub(super) fn index(module: &mut WgslModule, view: &View, point: &EvaluationPoint) -> LaneText {
     let terms = affine(module, &view.offset, &view.strides, point);
     let base = module.bind("i", &sum(terms));
     let factor = point.factor(&view.strides);
@@ -49,7 +49,7 @@ pub(super) fn index(module: &mut Module, view: &View, point: &Point) -> LaneText
 }
 
 /// Whether a guard holds for all lanes of an even point or for none.
-fn is_shared(guard: &Guard, point: &Point) -> bool {
+fn is_shared(guard: &Guard, point: &EvaluationPoint) -> bool {
     let fours = |list: &[i64]| list.iter().enumerate().all(|(axis, c)| axis == point.axis || c % 4 == 0);
     match *point.factor(&guard.coefficients) {
         0 => true,
@@ -64,7 +64,7 @@ fn is_shared(guard: &Guard, point: &Point) -> bool {
 }
 
 /// Whether four lanes are one aligned `vec4` of the buffer.
-fn is_wide(module: &Module, buffer: BufferId, view: &View, point: &Point) -> bool {
+fn is_wide(module: &WgslModule, buffer: BufferId, view: &View, point: &EvaluationPoint) -> bool {
     point.lanes == 4
         && point.is_even()
         && module.at(module.bound(buffer)).wide
@@ -74,7 +74,13 @@ fn is_wide(module: &Module, buffer: BufferId, view: &View, point: &Point) -> boo
 
 /// Whether lanes are neighbors in memory and the first lies at a multiple of `step` wherever its
 /// index along the lanes' axis is one.
-fn is_multiple(module: &Module, buffer: BufferId, view: &View, point: &Point, step: i64) -> bool {
+fn is_multiple(
+    module: &WgslModule,
+    buffer: BufferId,
+    view: &View,
+    point: &EvaluationPoint,
+    step: i64,
+) -> bool {
     view.strides[point.axis] == 1
         && view.offset % step == 0
         && view.strides.iter().enumerate().all(|(axis, stride)| axis == point.axis || stride % step == 0)
@@ -82,7 +88,11 @@ fn is_multiple(module: &Module, buffer: BufferId, view: &View, point: &Point, st
 }
 
 /// Conditions and additions to the index that guards make, per lane (or once).
-fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<LaneText>, Vec<LaneText>) {
+fn guards(
+    module: &mut WgslModule,
+    view: &View,
+    point: &EvaluationPoint,
+) -> (Option<LaneText>, Vec<LaneText>) {
     let (mut conditions, mut additions) = (Vec::new(), Vec::new());
     for guard in &view.guards {
         let factor = point.factor(&guard.coefficients);
@@ -122,7 +132,7 @@ fn guards(module: &mut Module, view: &View, point: &Point) -> (Option<LaneText>,
 }
 
 /// The condition under which a view's element exists, per lane (or once), if it has guards.
-pub(super) fn condition(module: &mut Module, view: &View, point: &Point) -> Option<LaneText> {
+pub(super) fn condition(module: &mut WgslModule, view: &View, point: &EvaluationPoint) -> Option<LaneText> {
     guards(module, view, point).0
 }
 
@@ -148,7 +158,7 @@ fn low_byte(dtype: DType, value: &str) -> String {
 }
 
 /// The text that reads one element, as a register; `at` is a name.
-fn element(module: &Module, bound: usize, at: &str) -> String {
+fn element(module: &WgslModule, bound: usize, at: &str) -> String {
     let bound = module.at(bound);
     let name = &bound.name;
     if is_byte(bound.dtype) {
@@ -187,10 +197,10 @@ fn zero(dtype: DType) -> &'static str {
 /// Reads a view's elements; `extra` is added to the index (per lane or once), with a number that
 /// divides it.
 pub(super) fn load(
-    module: &mut Module,
+    module: &mut WgslModule,
     buffer: BufferId,
     view: &View,
-    point: &Point,
+    point: &EvaluationPoint,
     extra: Option<(LaneText, i64)>,
 ) -> LaneText {
     let bound = module.bound(buffer);
@@ -240,10 +250,10 @@ pub(super) fn load(
 /// Where the one `vec4` lies that the lanes of a point are, and the condition under which it exists, if it has one;
 /// `None` if they are not one `vec4`.
 pub(super) fn wide_place(
-    module: &mut Module,
+    module: &mut WgslModule,
     buffer: BufferId,
     view: &View,
-    point: &Point,
+    point: &EvaluationPoint,
 ) -> Option<(String, Option<String>)> {
     if !is_wide(module, buffer, view, point) {
         return None;
@@ -261,7 +271,7 @@ pub(super) fn wide_place(
 }
 
 /// Reads one `vec4` at an aligned index.
-fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&LaneText>) -> LaneText {
+fn load_wide(module: &mut WgslModule, bound: usize, base: &str, condition: Option<&LaneText>) -> LaneText {
     module.take_wide(bound);
     let (name, dtype) = (module.at(bound).name.clone(), module.at(bound).dtype);
     let at = match condition {
@@ -296,7 +306,13 @@ fn load_wide(module: &mut Module, bound: usize, base: &str, condition: Option<&L
 }
 
 /// Writes a value at a view's elements, in the lanes that exist.
-pub(super) fn store(module: &mut Module, buffer: BufferId, view: &View, value: &LaneText, point: &Point) {
+pub(super) fn store(
+    module: &mut WgslModule,
+    buffer: BufferId,
+    view: &View,
+    value: &LaneText,
+    point: &EvaluationPoint,
+) {
     let bound = module.bound(buffer);
     let dtype = module.at(bound).dtype;
     let mut terms = affine(module, &view.offset, &view.strides, point);
@@ -332,7 +348,7 @@ fn pair(dtype: DType, low: &str, high: &str) -> String {
     format!("{function}({low}, {high})")
 }
 
-fn store_element(module: &mut Module, bound: usize, at: &str, value: &str) {
+fn store_element(module: &mut WgslModule, bound: usize, at: &str, value: &str) {
     let (name, dtype, wide) = (module.at(bound).name.clone(), module.at(bound).dtype, module.at(bound).wide);
     if dtype.is_half() {
         // Two threads may hold the halves of a word: each clears and sets only its own.
@@ -366,7 +382,7 @@ fn store_element(module: &mut Module, bound: usize, at: &str, value: &str) {
     }
 }
 
-fn store_wide(module: &mut Module, bound: usize, base: &str, value: &LaneText, point: &Point) {
+fn store_wide(module: &mut WgslModule, bound: usize, base: &str, value: &LaneText, point: &EvaluationPoint) {
     module.take_wide(bound);
     let (name, dtype) = (module.at(bound).name.clone(), module.at(bound).dtype);
     let lanes: Vec<&str> = (0..4).map(|lane| value.lane(lane)).collect();
@@ -394,12 +410,12 @@ fn store_wide(module: &mut Module, bound: usize, base: &str, value: &LaneText, p
 
 /// Writes halves as whole words if no word is shared with another thread; says whether it could.
 fn store_words(
-    module: &mut Module,
+    module: &mut WgslModule,
     buffer: BufferId,
     view: &View,
     base: &str,
     value: &LaneText,
-    point: &Point,
+    point: &EvaluationPoint,
 ) -> bool {
     let bound = module.bound(buffer);
     let len = module.program.buffers[buffer.0 as usize].len;

@@ -3,7 +3,7 @@
 
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
-use super::module::Module;
+use super::module::WgslModule;
 use crate::dispatch::Word;
 
 /// The WGSL name of a register type.
@@ -157,7 +157,7 @@ pub(super) fn beats(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
 
 /// The value that changes nothing when combined. Infinities come with the uniform: compilers may assume that those
 /// they see do not occur.
-pub(super) fn identity(module: &mut Module, op: Reduce, dtype: DType) -> String {
+pub(super) fn identity(module: &mut WgslModule, op: Reduce, dtype: DType) -> String {
     let value = op.identity(dtype);
     literal(value).unwrap_or_else(|| from_word(value.dtype, &module.word(Word::Fixed(value.word()))))
 }

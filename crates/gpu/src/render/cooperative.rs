@@ -11,7 +11,7 @@
 //! `docs/lab/f16-products.md` has the measurements, and says why f32 products are not made of f16 ones.
 
 use super::layout::OperandLayout;
-use super::module::{Module, line};
+use super::module::{WgslModule, line};
 use super::operand::{Side, TileStart};
 use super::product::{ProductTile, call};
 use crate::heuristics::products::COMFORT;
@@ -21,7 +21,7 @@ const SIDE: usize = 16;
 
 /// Writes the product of a tile that starts at `at`, with the epilogue.
 pub(super) fn write(
-    module: &mut Module,
+    module: &mut WgslModule,
     operands: &[OperandLayout; 2],
     terms: usize,
     tile: ProductTile,
@@ -41,7 +41,7 @@ pub(super) fn write(
 /// workgroup memory that it needs. `at` is where the tile starts, `own` where the subgroup's piece
 /// starts in it.
 fn multiply(
-    module: &mut Module,
+    module: &mut WgslModule,
     operands: &[OperandLayout; 2],
     terms: usize,
     tile: ProductTile,
@@ -97,7 +97,7 @@ fn matrices(tile: ProductTile) -> impl Iterator<Item = (usize, usize)> {
 
 /// Takes the matrices through workgroup memory to the epilogue. `rooms` subgroups at a time have a room
 /// there each.
-fn finish(module: &mut Module, tile: ProductTile, rooms: usize, batch: &[String], at: [&str; 2]) {
+fn finish(module: &mut WgslModule, tile: ProductTile, rooms: usize, batch: &[String], at: [&str; 2]) {
     let (turns, room) = (tile.group().0 / rooms, SIDE * SIDE);
     module.global(&format!("var<workgroup> results: array<f32, {}>;", rooms * room));
     let (row, column) = (module.bind("m", at[0]), module.bind("n", at[1]));

@@ -1,7 +1,7 @@
 //! How a product's operand lies in memory: whether it is `f16`, over which axes it is walked, and along which of them
 //! neighbors are read together.
 
-use farad_compile::program::{Code, Operand, Product, Program};
+use farad_compile::program::{Code, Product, ProductOperand, Program};
 use farad_ir::{DType, Unary};
 
 use super::plan::read;
@@ -12,7 +12,7 @@ pub(crate) fn are_halves(product: &Product, program: &Program) -> bool {
     is_half(&product.lhs, program) && is_half(&product.rhs, program)
 }
 
-fn is_half(operand: &Operand, program: &Program) -> bool {
+fn is_half(operand: &ProductOperand, program: &Program) -> bool {
     let mut at = operand.value;
     loop {
         match &operand.tape[at.0 as usize].code {
@@ -27,7 +27,7 @@ fn is_half(operand: &Operand, program: &Program) -> bool {
 /// An operand over its own simplest axes: those that rows (or columns) are made of and those of the terms, merged
 /// where this operand walks them as one, whatever the other operand does.
 pub(crate) struct OperandLayout {
-    pub operand: Operand,
+    pub operand: ProductOperand,
     /// How many batch axes there are.
     batch: usize,
     /// The axes of rows or columns.

@@ -40,7 +40,7 @@ pub(super) struct ModuleLaunch {
 
 /// A module being written. Names: `t` is the invocation's index in its workgroup, `w` the number of
 /// the workgroup, `p` the uniform's words.
-pub(super) struct Module<'a> {
+pub(super) struct WgslModule<'a> {
     pub program: &'a Program,
     pub capabilities: &'a Capabilities,
     slots: &'a [(BufferId, usize)],
@@ -66,7 +66,7 @@ pub(super) use line;
 pub(super) fn build<'a>(
     touches: (Vec<BufferId>, Vec<BufferId>),
     context: RenderContext<'a>,
-    write: impl Fn(&mut Module<'a>) -> ModuleLaunch,
+    write: impl Fn(&mut WgslModule<'a>) -> ModuleLaunch,
 ) -> Dispatch {
     let RenderContext { program, slots, capabilities } = context;
     let (reads, writes) = touches;
@@ -91,7 +91,7 @@ pub(super) fn build<'a>(
         })
         .collect();
     loop {
-        let mut module = Module {
+        let mut module = WgslModule {
             program,
             capabilities,
             slots,
@@ -127,7 +127,7 @@ pub(super) fn fold(workgroups: usize, limit: u32) -> [u32; 3] {
     [workgroups.div_ceil(height).max(1) as u32, height as u32, 1]
 }
 
-impl Module<'_> {
+impl WgslModule<'_> {
     fn settled(&self) -> bool {
         self.bounds.iter().all(|bound| bound.wide == bound.uses_wide && bound.atomic == bound.needs_atomic)
     }

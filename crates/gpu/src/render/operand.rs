@@ -7,11 +7,11 @@ use farad_ir::DType;
 
 use super::access::wide_place;
 use super::layout::OperandLayout;
-use super::module::{Module, line};
-use super::point::{LaneText, Point};
+use super::module::{WgslModule, line};
+use super::point::{EvaluationPoint, LaneText};
 use super::pointwise::decode;
 use super::product::{ProductForm, ProductTile};
-use super::tape::{Scope, evaluate};
+use super::tape::{RegisterTexts, evaluate};
 use crate::dispatch::Word;
 use crate::heuristics::products::{GAP, LARGEST_WINDOW};
 
@@ -78,7 +78,12 @@ pub(super) struct TileStart<'a> {
 
 impl<'p> Side<'p> {
     /// The operand of a tile.
-    pub fn new(module: &mut Module, layout: &'p OperandLayout, tile: ProductTile, at: TileStart) -> Side<'p> {
+    pub fn new(
+        module: &mut WgslModule,
+        layout: &'p OperandLayout,
+        tile: ProductTile,
+        at: TileStart,
+    ) -> Side<'p> {
         let left = layout.width_first;
         let width = if left { tile.m } else { tile.n };
         let [size, terms] = [&layout.width, &layout.terms].map(|axes| axes.iter().product::<usize>());
@@ -110,7 +115,7 @@ impl<'p> Side<'p> {
     }
 
     /// The buffer and view of halves that are read by fours, as they lie, whole tiles at a time.
-    fn plain(&self, module: &Module) -> Option<(BufferId, &'p View)> {
+    fn plain(&self, module: &WgslModule) -> Option<(BufferId, &'p View)> {
         let [load] = &self.layout.operand.tape[..] else { return None };
         let Code::Load(buffer, view) = &load.code else { return None };
         let spec = module.program.buffers[buffer.0 as usize];
@@ -130,7 +135,7 @@ impl<'p> Side<'p> {
     }
 
     /// Names the places that the thread reads first, and how far they move on with every tile.
-    fn start(&mut self, module: &mut Module, buffer: BufferId, view: &View) {
+    fn start(&mut self, module: &mut WgslModule, buffer: BufferId, view: &View) {
         let [width, terms] = [false, true].map(|of_terms| self.layout.innermost(of_terms));
         let mut base = vec![module.number(&view.offset)];
         for (axis, index) in self.batch.iter().enumerate() {
@@ -157,7 +162,7 @@ impl<'p> Side<'p> {
     /// `thread` is the thread's place along the width. Registers of halves get their first piece at once: set
     /// under a condition they made products a third slower; scalar tiles are quicker with one condition for
     /// both operands ([`Side::first`]).
-    pub fn declare(&mut self, module: &mut Module, thread: &str) {
+    pub fn declare(&mut self, module: &mut WgslModule, thread: &str) {
         let (stem, zero, at_once) = (self.stem, self.zero(), self.half && self.sizes.1 > 0);
         for number in 0..self.count() {
             if !at_once {
@@ -209,7 +214,7 @@ impl<'p> Side<'p> {
     }
 
     /// Names the 16×16 matrix at these terms and, from `first` (a name) on, so many along the width.
-    pub fn matrix(&self, module: &mut Module, terms: usize, first: &str, along: usize) -> String {
+    pub fn matrix(&self, module: &mut WgslModule, terms: usize, first: &str, along: usize) -> String {
         let (stride, stem) = (self.stride(), self.stem);
         let place = if self.along_terms {
             format!("({first} + {along}u) * {stride}u + {terms}u")
@@ -223,7 +228,7 @@ impl<'p> Side<'p> {
     }
 
     /// Names the place of a group of lanes.
-    fn part(&self, module: &mut Module, number: usize) -> LaneGroup {
+    fn part(&self, module: &mut WgslModule, number: usize) -> LaneGroup {
         let row = if self.along_terms { self.depth } else { self.width } / self.lanes;
         // All of a thread's places share one index if whole rows of threads fit.
         let shared = self.layout.is_composed() && self.threads.is_multiple_of(row);
@@ -261,7 +266,7 @@ impl<'p> Side<'p> {
 
     /// The row that a group of lanes belongs to, for threads that would take rows of half of all banks one after the
     /// other: neighbors take rows that are four apart, which meet the other banks.
-    fn apart(&self, module: &mut Module, far: String, row: usize) -> String {
+    fn apart(&self, module: &mut WgslModule, far: String, row: usize) -> String {
         if row * self.lanes * 2 != BANKS / 2 || self.lanes != 4 {
             return far;
         }
@@ -269,7 +274,7 @@ impl<'p> Side<'p> {
     }
 
     /// Names the place in workgroup memory that a group of lanes goes to.
-    fn column(&self, module: &mut Module, across: &str, deep: &str) -> String {
+    fn column(&self, module: &mut WgslModule, across: &str, deep: &str) -> String {
         if self.half {
             let (far, near) = if self.along_terms { (across, deep) } else { (deep, across) };
             return module.bind("e", &format!("{far} * {}u + {near}", self.stride()));
@@ -282,10 +287,10 @@ impl<'p> Side<'p> {
     }
 
     /// The index of each axis of the width or the terms, from the index along all of them.
-    fn axes(&self, module: &mut Module, flat: &str, of_terms: bool) -> Vec<String> {
+    fn axes(&self, module: &mut WgslModule, flat: &str, of_terms: bool) -> Vec<String> {
         let axes = if of_terms { &self.layout.terms } else { &self.layout.width };
         // Windows are small and divide quicker as constants; other sizes are not in the text.
-        let size = |module: &mut Module, &size: &usize| match size {
+        let size = |module: &mut WgslModule, &size: &usize| match size {
             0..=LARGEST_WINDOW => format!("{size}u"),
             _ => module.size(size),
         };
@@ -297,18 +302,18 @@ impl<'p> Side<'p> {
     }
 
     /// Reads the first piece into registers.
-    pub fn first(&self, module: &mut Module) {
+    pub fn first(&self, module: &mut WgslModule) {
         self.read(module, "0u", "");
     }
 
     /// Reads the piece whose terms start at `start` into registers.
-    pub fn fetch(&self, module: &mut Module, start: &str) {
+    pub fn fetch(&self, module: &mut WgslModule, start: &str) {
         self.places.iter().for_each(|place| line!(module, "{place} += {};", self.step));
         self.read(module, start, "");
     }
 
     /// Reads a piece; `var` goes in front of the registers' names.
-    fn read(&self, module: &mut Module, start: &str, var: &str) {
+    fn read(&self, module: &mut WgslModule, start: &str, var: &str) {
         if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
             return self.read_halves(module, buffer, var);
         }
@@ -324,7 +329,8 @@ impl<'p> Side<'p> {
             let index = [&self.batch[..], first, second].concat();
             let near = if self.along_terms { &self.layout.terms } else { &self.layout.width };
             let size = near.last().copied().unwrap_or(1);
-            let point = Point::along(index, self.layout.innermost(self.along_terms), size, self.lanes);
+            let point =
+                EvaluationPoint::along(index, self.layout.innermost(self.along_terms), size, self.lanes);
             let text = self.value(module, &point);
             let zero = self.zero();
             let text = exists.map_or(text.clone(), |exists| format!("select({zero}, {text}, {exists})"));
@@ -333,7 +339,7 @@ impl<'p> Side<'p> {
     }
 
     /// Whether the terms of a group of lanes exist, and the index of each of their axes.
-    fn terms_at(&self, module: &mut Module, start: &str, deep: &str) -> (Option<String>, Vec<String>) {
+    fn terms_at(&self, module: &mut WgslModule, start: &str, deep: &str) -> (Option<String>, Vec<String>) {
         let mut k = module.bind("k", &format!("{start} + {deep}"));
         let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
         if !self.even.1 {
@@ -344,7 +350,7 @@ impl<'p> Side<'p> {
     }
 
     /// The operand at a point, as registers hold it.
-    fn value(&self, module: &mut Module, point: &Point) -> String {
+    fn value(&self, module: &mut WgslModule, point: &EvaluationPoint) -> String {
         let operand = &self.layout.operand;
         // Halves that lie by fours stay what they are.
         if let (true, [Instr { code: Code::Load(buffer, view), .. }]) =
@@ -357,7 +363,7 @@ impl<'p> Side<'p> {
             let text = format!("{}[{place}]", module.at(bound).name);
             return condition.map_or(text.clone(), |ok| format!("select(vec4<f16>(), {text}, {ok})"));
         }
-        let mut scope = Scope::new();
+        let mut scope = RegisterTexts::new();
         evaluate(module, &operand.tape, &[operand.value], point, &mut scope);
         self.piece(&scope[&operand.value])
     }
@@ -373,7 +379,7 @@ impl<'p> Side<'p> {
     }
 
     /// Reads a piece of halves as they lie.
-    fn read_halves(&self, module: &mut Module, buffer: BufferId, var: &str) {
+    fn read_halves(&self, module: &mut WgslModule, buffer: BufferId, var: &str) {
         let bound = module.bound(buffer);
         module.take_halves(bound);
         let name = module.at(bound).name.clone();
@@ -393,7 +399,7 @@ impl<'p> Side<'p> {
     }
 
     /// Lays the registers' piece into workgroup memory.
-    pub fn put(&self, module: &mut Module) {
+    pub fn put(&self, module: &mut WgslModule) {
         let stem = self.stem;
         for (number, LaneGroup { across, column, .. }) in self.parts.iter().enumerate() {
             if self.half {
@@ -420,7 +426,7 @@ impl<'p> Side<'p> {
 
     /// Names the `vec4`s of a step's terms that a thread multiplies: `held` elements, of which
     /// every four lie `apart` `vec4`s from the last four.
-    pub fn take(&self, module: &mut Module, step: usize, apart: usize, held: usize) -> Vec<String> {
+    pub fn take(&self, module: &mut WgslModule, step: usize, apart: usize, held: usize) -> Vec<String> {
         let start = self.base + step * self.width / 4;
         let column = &self.columns[step / 4];
         let place = |part: usize| format!("tile[{column} + {}u]", start + part * apart);

@@ -1,6 +1,6 @@
 //! Where a tape is evaluated, which lanes exist there, and what registers hold in each.
 
-use super::module::Module;
+use super::module::WgslModule;
 
 /// Which of a point's lanes exist.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Mask {
 /// Indices lie inside the axes even where the mask says that a lane does not exist, so that loads
 /// need no mask.
 #[derive(Clone, Debug)]
-pub(super) struct Point {
+pub(super) struct EvaluationPoint {
     /// Names of the first lane's indices (`u32`), an axis each.
     pub index: Vec<String>,
     /// The axis that lanes lie along.
@@ -56,17 +56,25 @@ impl LaneText {
     }
 }
 
-impl Point {
+impl EvaluationPoint {
     /// A point of one lane.
-    pub fn single(index: Vec<String>) -> Point {
+    pub fn single(index: Vec<String>) -> EvaluationPoint {
         let steps = vec!["0u".into()];
-        Point { axis: index.len(), index, lanes: 1, steps, aligned: false, size: 0, mask: Mask::All }
+        EvaluationPoint {
+            axis: index.len(),
+            index,
+            lanes: 1,
+            steps,
+            aligned: false,
+            size: 0,
+            mask: Mask::All,
+        }
     }
 
     /// A point of `lanes` neighbors along `axis` (of this size), from a multiple of `lanes` on.
-    pub fn along(index: Vec<String>, axis: usize, size: usize, lanes: usize) -> Point {
+    pub fn along(index: Vec<String>, axis: usize, size: usize, lanes: usize) -> EvaluationPoint {
         let steps = (0..lanes).map(|lane| format!("{lane}u")).collect();
-        Point { index, axis, lanes, steps, aligned: true, size, mask: Mask::All }
+        EvaluationPoint { index, axis, lanes, steps, aligned: true, size, mask: Mask::All }
     }
 
     /// Whether the lanes are neighbors without a gap from a multiple of `lanes` on.
@@ -92,14 +100,14 @@ impl Point {
 /// A point of `lanes` neighbors along `axis`, from a multiple of `lanes` on and below `size`; lanes
 /// beyond the size stand for the last element and do not exist. `group`: whether any lane exists.
 pub(super) fn ragged(
-    module: &mut Module,
+    module: &mut WgslModule,
     index: Vec<String>,
     axis: usize,
     size: usize,
     lanes: usize,
     group: Option<String>,
-) -> Point {
-    let mut point = Point::along(index, axis, size, lanes);
+) -> EvaluationPoint {
+    let mut point = EvaluationPoint::along(index, axis, size, lanes);
     if lanes == 1 || size.is_multiple_of(lanes) {
         point.mask = group.map_or(Mask::All, Mask::Group);
         return point;

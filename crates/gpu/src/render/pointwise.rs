@@ -6,9 +6,9 @@ use farad_ir::DType;
 
 use super::access::{load, store};
 use super::code::type_name;
-use super::module::{Module, ModuleLaunch, line};
-use super::point::{LaneText, Point, ragged};
-use super::tape::{Scope, evaluate};
+use super::module::{ModuleLaunch, WgslModule, line};
+use super::point::{EvaluationPoint, LaneText, ragged};
+use super::tape::{RegisterTexts, evaluate};
 use crate::heuristics::pointwise::{FOUR_APART, SIDE, THREADS, TWO_GROUPS};
 
 /// Elements between rows of a tile in workgroup memory: one more than the side, so that neither
@@ -18,7 +18,7 @@ const PITCH: usize = SIDE + 1;
 const ROW: usize = SIDE / 4;
 
 /// Splits a linear index into indices of axes with these sizes (texts), innermost last.
-pub(super) fn decode(module: &mut Module, linear: &str, sizes: &[String]) -> Vec<String> {
+pub(super) fn decode(module: &mut WgslModule, linear: &str, sizes: &[String]) -> Vec<String> {
     let mut index = vec![String::new(); sizes.len()];
     let mut rest = linear.to_string();
     for axis in (0..sizes.len()).rev() {
@@ -33,7 +33,7 @@ pub(super) fn decode(module: &mut Module, linear: &str, sizes: &[String]) -> Vec
 }
 
 /// Writes the kernel, whose axes are canonical and none reduced.
-pub(super) fn write(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
+pub(super) fn write(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
     match transposed(module, kernel) {
         Some((axis, staged)) => write_tiles(module, kernel, axis, &staged),
         None => write_groups(module, kernel),
@@ -41,7 +41,7 @@ pub(super) fn write(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
 }
 
 /// Lanes per group and groups per thread.
-fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
+fn grouping(module: &WgslModule, kernel: &Fused) -> (usize, usize) {
     let inner = kernel.axes[kernel.axes.len() - 1];
     let total: usize = kernel.axes.iter().product();
     let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
@@ -58,7 +58,7 @@ fn grouping(module: &Module, kernel: &Fused) -> (usize, usize) {
     }
 }
 
-fn write_groups(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
+fn write_groups(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
     let (lanes, unroll) = grouping(module, kernel);
     let last = kernel.axes.len() - 1;
     let per_axis: Vec<usize> =
@@ -85,12 +85,12 @@ fn write_groups(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
         let mask = (unroll > 1).then_some(exists);
         points.push(ragged(module, index, last, kernel.axes[last], lanes, mask));
     }
-    finish(module, kernel, points.into_iter().map(|point| (point, Scope::new())).collect());
+    finish(module, kernel, points.into_iter().map(|point| (point, RegisterTexts::new())).collect());
     ModuleLaunch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS * unroll) }
 }
 
 /// Evaluates the tape at every point, then stores: loads of all points come before the first store.
-fn finish(module: &mut Module, kernel: &Fused, mut points: Vec<(Point, Scope)>) {
+fn finish(module: &mut WgslModule, kernel: &Fused, mut points: Vec<(EvaluationPoint, RegisterTexts)>) {
     let wanted: Vec<Reg> = kernel.stores.iter().map(|store| store.value).collect();
     for (point, scope) in &mut points {
         evaluate(module, &kernel.tape, &wanted, point, scope);
@@ -103,7 +103,7 @@ fn finish(module: &mut Module, kernel: &Fused, mut points: Vec<(Point, Scope)>) 
 }
 
 /// The axis that operands are contiguous along instead of the last one, and the loads that are.
-fn transposed(module: &Module, kernel: &Fused) -> Option<(usize, Vec<Reg>)> {
+fn transposed(module: &WgslModule, kernel: &Fused) -> Option<(usize, Vec<Reg>)> {
     let last = kernel.axes.len() - 1;
     if kernel.axes[last] < SIDE / 2 {
         return None;
@@ -123,7 +123,7 @@ fn transposed(module: &Module, kernel: &Fused) -> Option<(usize, Vec<Reg>)> {
 
 /// A point of a tile, and its place there along the axis of its lanes and across.
 struct TilePoint {
-    point: Point,
+    point: EvaluationPoint,
     near: String,
     far: String,
 }
@@ -131,7 +131,7 @@ struct TilePoint {
 /// The points of a tile that a thread holds, with their places in the tile: four lanes along one
 /// of its axes (`along`) if that axis allows, else four points.
 fn tile_points(
-    module: &mut Module,
+    module: &mut WgslModule,
     kernel: &Fused,
     base: &[String],
     along: usize,
@@ -158,7 +158,7 @@ fn tile_points(
     points
 }
 
-fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg]) -> ModuleLaunch {
+fn write_tiles(module: &mut WgslModule, kernel: &Fused, axis: usize, staged: &[Reg]) -> ModuleLaunch {
     let last = kernel.axes.len() - 1;
     let tiles: Vec<usize> = kernel
         .axes
@@ -187,7 +187,7 @@ fn write_tiles(module: &mut Module, kernel: &Fused, axis: usize, staged: &[Reg])
     module.line("workgroupBarrier();");
     let mut points = Vec::new();
     for TilePoint { point, near, far } in tile_points(module, kernel, &base, last, axis) {
-        let mut scope = Scope::new();
+        let mut scope = RegisterTexts::new();
         for (number, register) in staged.iter().enumerate() {
             let lanes = (0..point.lanes)
                 .map(|lane| module.bind("v", &format!("s{number}[({near} + {lane}u) * {PITCH}u + {far}]")))

@@ -9,16 +9,16 @@
 //! it ([`crate::tuning`]).
 
 use farad_compile::program::{Code, Product, Reg};
-use farad_compile::tiles::{self, Sizes, TileCost};
+use farad_compile::tiles::{self, ProductSizes, TileCost};
 
 use super::access::store;
 use super::cooperative;
 use super::layout::OperandLayout;
-use super::module::{Module, ModuleLaunch, line};
+use super::module::{ModuleLaunch, WgslModule, line};
 use super::operand::{Side, TileStart};
-use super::point::{LaneText, Point, ragged};
+use super::point::{EvaluationPoint, LaneText, ragged};
 use super::pointwise::decode;
-use super::tape::{Scope, evaluate};
+use super::tape::{RegisterTexts, evaluate};
 use crate::dispatch::Capabilities;
 use crate::heuristics::products::{BAND, THREADS};
 
@@ -78,7 +78,7 @@ impl Choice {
     /// What the product should take, in any unit.
     fn cost(&self, product: &Product) -> f64 {
         let (batches, rows, columns) = (product.batches(), product.rows(), product.columns());
-        self.cost.of(Sizes { batches, rows, columns, terms: product.terms() }, tiles::PROCESSORS)
+        self.cost.of(ProductSizes { batches, rows, columns, terms: product.terms() }, tiles::PROCESSORS)
     }
 }
 
@@ -116,7 +116,7 @@ impl ProductTile {
 }
 
 /// Writes the product, whose batch axes are canonical, in these tiles.
-pub(super) fn write(module: &mut Module, product: &Product, tile: ProductTile) -> ModuleLaunch {
+pub(super) fn write(module: &mut WgslModule, product: &Product, tile: ProductTile) -> ModuleLaunch {
     let (rows, columns) = (product.rows().div_ceil(tile.m), product.columns().div_ceil(tile.n));
     let operands = [OperandLayout::of(product, true), OperandLayout::of(product, false)];
     let mut sizes: Vec<String> = product.batch.iter().map(|&size| module.size(size)).collect();
@@ -148,7 +148,7 @@ pub(super) fn write(module: &mut Module, product: &Product, tile: ProductTile) -
 
 /// Row and column of a tile, by its number: down a band of a few rows, then on to the next column, so that
 /// workgroups that run together share more of what they read.
-fn banded(module: &mut Module, number: &str, [rows, columns]: &[String; 2]) -> (String, String) {
+fn banded(module: &mut WgslModule, number: &str, [rows, columns]: &[String; 2]) -> (String, String) {
     let band = module.bind("e", &format!("{number} / ({columns} * {BAND}u) * {BAND}u"));
     let inside = module.bind("e", &format!("{number} % ({columns} * {BAND}u)"));
     let height = module.bind("e", &format!("min({rows} - {band}, {BAND}u)"));
@@ -157,7 +157,7 @@ fn banded(module: &mut Module, number: &str, [rows, columns]: &[String; 2]) -> (
 }
 
 fn scalar(
-    module: &mut Module,
+    module: &mut WgslModule,
     operands: &[OperandLayout; 2],
     terms: usize,
     tile: ProductTile,
@@ -174,7 +174,7 @@ fn scalar(
 
 /// The loop over the terms; leaves the thread's sums in `c{row}_{quarter}`.
 fn multiply(
-    module: &mut Module,
+    module: &mut WgslModule,
     operands: &[OperandLayout; 2],
     terms: usize,
     tile: ProductTile,
@@ -226,7 +226,7 @@ fn sums(tile: ProductTile) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The function that takes four neighboring results through the epilogue to memory.
-fn write_finish(module: &mut Module, product: &Product, tile: ProductTile) {
+fn write_finish(module: &mut WgslModule, product: &Product, tile: ProductTile) {
     let batch: Vec<String> = (0..product.batch.len()).map(|axis| format!("j{axis}")).collect();
     let mut parameters: Vec<String> = batch.iter().map(|name| format!("{name}: u32")).collect();
     parameters.extend(["row: u32", "column: u32", "value: vec4<f32>"].map(String::from));
@@ -252,14 +252,14 @@ fn write_finish(module: &mut Module, product: &Product, tile: ProductTile) {
             let column = module.bind("n", &format!("column + {lane}u"));
             line!(module, "if ({column} < {n}) {{");
             let index = [before.clone(), axes(module, &column, &product.n)].concat();
-            finish_point(module, product, &Point::single(index), vec![lane]);
+            finish_point(module, product, &EvaluationPoint::single(index), vec![lane]);
             module.line("}");
         }
     });
 }
 
 /// The index of each axis, from the index along all of them.
-fn axes(module: &mut Module, flat: &str, axes: &[usize]) -> Vec<String> {
+fn axes(module: &mut WgslModule, flat: &str, axes: &[usize]) -> Vec<String> {
     let sizes: Vec<String> = match axes.len() {
         1 => vec![String::new()],
         _ => axes.iter().map(|&size| module.size(size)).collect(),
@@ -268,8 +268,8 @@ fn axes(module: &mut Module, flat: &str, axes: &[usize]) -> Vec<String> {
 }
 
 /// Takes these lanes of the value through the epilogue.
-fn finish_point(module: &mut Module, product: &Product, point: &Point, lanes: Vec<usize>) {
-    let mut scope = Scope::new();
+fn finish_point(module: &mut WgslModule, product: &Product, point: &EvaluationPoint, lanes: Vec<usize>) {
+    let mut scope = RegisterTexts::new();
     let lanes: Vec<String> =
         lanes.iter().map(|&lane| format!("value.{}", ["x", "y", "z", "w"][lane])).collect();
     for (at, instr) in product.epilogue.iter().enumerate() {
@@ -285,13 +285,13 @@ fn finish_point(module: &mut Module, product: &Product, point: &Point, lanes: Ve
 }
 
 /// Finishes four neighboring results.
-pub(super) fn call(module: &mut Module, batch: &[String], row: &str, column: &str, value: &str) {
+pub(super) fn call(module: &mut WgslModule, batch: &[String], row: &str, column: &str, value: &str) {
     let mut arguments = batch.to_vec();
     arguments.extend([row, column, value].map(String::from));
     line!(module, "finish({});", arguments.join(", "));
 }
 
-fn finish_whole(module: &mut Module, tile: ProductTile, batch: &[String], at: (&str, &str)) {
+fn finish_whole(module: &mut WgslModule, tile: ProductTile, batch: &[String], at: (&str, &str)) {
     for (row, quarter) in sums(tile) {
         let (down, right) =
             ((row / 4) * (tile.m / tile.rows) * 4 + row % 4, quarter * (tile.n / tile.columns) * 4);
@@ -303,7 +303,7 @@ fn finish_whole(module: &mut Module, tile: ProductTile, batch: &[String], at: (&
 
 /// Groups of threads leave their sums in workgroup memory, as many at once as fit; then each thread
 /// adds up and finishes some.
-fn finish_split(module: &mut Module, tile: ProductTile, batch: &[String], at: (&str, &str)) {
+fn finish_split(module: &mut WgslModule, tile: ProductTile, batch: &[String], at: (&str, &str)) {
     let (group, across) = tile.group();
     let quarters = tile.columns / 4;
     let each = tile.rows * quarters;

@@ -6,14 +6,14 @@
 use farad_compile::program::{Code, Level, Recurrence, Reg};
 
 use super::access::store;
-use super::module::{Module, ModuleLaunch, line};
-use super::point::{LaneText, Point, ragged};
+use super::module::{ModuleLaunch, WgslModule, line};
+use super::point::{EvaluationPoint, LaneText, ragged};
 use super::pointwise::decode;
-use super::tape::{Scope, evaluate};
+use super::tape::{RegisterTexts, evaluate};
 use crate::heuristics::recurrences::{FEW_CARRIES, MANY, MANY_RANDOM, THREADS};
 
 /// Neighbors that a thread takes together.
-fn lanes(module: &Module, kernel: &Recurrence) -> usize {
+fn lanes(module: &WgslModule, kernel: &Recurrence) -> usize {
     let elements = &kernel.axes[..kernel.axes.len() - 1];
     let (inner, total) = (elements[elements.len() - 1], kernel.elements());
     let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
@@ -28,7 +28,7 @@ fn lanes(module: &Module, kernel: &Recurrence) -> usize {
 }
 
 /// Writes the kernel, whose axes are canonical.
-pub(super) fn write(module: &mut Module, kernel: &Recurrence) -> ModuleLaunch {
+pub(super) fn write(module: &mut WgslModule, kernel: &Recurrence) -> ModuleLaunch {
     let lanes = lanes(module, kernel);
     let elements = &kernel.axes[..kernel.axes.len() - 1];
     let last = elements.len() - 1;
@@ -48,7 +48,7 @@ pub(super) fn write(module: &mut Module, kernel: &Recurrence) -> ModuleLaunch {
     let position = module.name("k");
     index.push(position.clone());
     let point = ragged(module, index, last, elements[last], lanes, None);
-    let mut scope = Scope::new();
+    let mut scope = RegisterTexts::new();
     evaluate(module, &kernel.tape, &steady(kernel), &point, &mut scope);
     let carries = begin(module, kernel, &point, &mut scope);
     let trips = module.size(kernel.trips());
@@ -77,7 +77,12 @@ fn steady(kernel: &Recurrence) -> Vec<Reg> {
 }
 
 /// Declares the carries and puts them into scope.
-fn begin(module: &mut Module, kernel: &Recurrence, point: &Point, scope: &mut Scope) -> Vec<LaneText> {
+fn begin(
+    module: &mut WgslModule,
+    kernel: &Recurrence,
+    point: &EvaluationPoint,
+    scope: &mut RegisterTexts,
+) -> Vec<LaneText> {
     let mut carries = Vec::with_capacity(kernel.carries.len());
     for carry in &kernel.carries {
         let start = scope[&carry.start].clone();
@@ -93,7 +98,13 @@ fn begin(module: &mut Module, kernel: &Recurrence, point: &Point, scope: &mut Sc
 }
 
 /// One position: results are written, and carries become their next values.
-fn trip(module: &mut Module, kernel: &Recurrence, point: &Point, mut scope: Scope, carries: &[LaneText]) {
+fn trip(
+    module: &mut WgslModule,
+    kernel: &Recurrence,
+    point: &EvaluationPoint,
+    mut scope: RegisterTexts,
+    carries: &[LaneText],
+) {
     let wanted: Vec<Reg> =
         kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).collect();
     evaluate(module, &kernel.tape, &wanted, point, &mut scope);

@@ -5,11 +5,11 @@ use farad_ir::Reduce;
 
 use super::access::store;
 use super::code::{combine, identity};
-use super::module::{Module, ModuleLaunch, line};
+use super::module::{ModuleLaunch, WgslModule, line};
 use super::plan::{Passes, ReducePlan, read};
-use super::point::{LaneText, Mask, Point};
+use super::point::{EvaluationPoint, LaneText, Mask};
 use super::pointwise::decode;
-use super::tape::{Scope, evaluate};
+use super::tape::{RegisterTexts, evaluate};
 use super::team::{Meeting, NOWHERE, PartialText, take_element};
 
 /// A kernel with reductions being written.
@@ -18,8 +18,8 @@ struct ReduceWriter<'k> {
     plan: ReducePlan,
     passes: Passes,
     /// What is known once per outer position.
-    outer: Scope,
-    outer_point: Point,
+    outer: RegisterTexts,
+    outer_point: EvaluationPoint,
     /// Sizes of the reduced axes in groups (texts), and their product's.
     reduced: Vec<String>,
     groups: String,
@@ -34,8 +34,8 @@ struct ReduceWriter<'k> {
 
 /// A group of lanes: its point, the values there, and its number as a text.
 struct GroupPoint {
-    point: Point,
-    scope: Scope,
+    point: EvaluationPoint,
+    scope: RegisterTexts,
     group: String,
 }
 
@@ -51,7 +51,7 @@ struct ReduceVariables {
 }
 
 /// Writes the kernel, whose axes are canonical and partly reduced.
-pub(super) fn write(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
+pub(super) fn write(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
     let plan = ReducePlan::of(kernel, module.capabilities);
     let (mut writer, workgroups) = ReduceWriter::start(module, kernel, plan);
     let words = writer.passes.reduces.iter().map(|reduces| {
@@ -73,7 +73,7 @@ pub(super) fn write(module: &mut Module, kernel: &Fused) -> ModuleLaunch {
 
 impl<'k> ReduceWriter<'k> {
     /// Writes where the thread is, and its kept groups.
-    fn start(module: &mut Module, kernel: &'k Fused, plan: ReducePlan) -> (ReduceWriter<'k>, usize) {
+    fn start(module: &mut WgslModule, kernel: &'k Fused, plan: ReducePlan) -> (ReduceWriter<'k>, usize) {
         let (rank, outer) = (kernel.axes.len(), kernel.outer);
         let per = |axis: usize, split: bool| kernel.axes[axis] / if split { plan.lanes } else { 1 };
         let outer_sizes: Vec<usize> = (0..outer).map(|a| per(a, plan.columns && a + 1 == outer)).collect();
@@ -99,15 +99,15 @@ impl<'k> ReduceWriter<'k> {
         }
         index.resize(rank, "0u".into());
         let outer_point = match plan.columns {
-            true => Point::along(index, outer - 1, kernel.axes[outer - 1], plan.lanes),
-            false => Point::single(index),
+            true => EvaluationPoint::along(index, outer - 1, kernel.axes[outer - 1], plan.lanes),
+            false => EvaluationPoint::single(index),
         };
         let reduced = reduced_sizes.iter().map(|&size| module.size(size)).collect();
         let mut writer = ReduceWriter {
             kernel,
             plan,
             passes: Passes::of(kernel),
-            outer: Scope::new(),
+            outer: RegisterTexts::new(),
             outer_point,
             reduced,
             groups: module.size(groups),
@@ -119,13 +119,13 @@ impl<'k> ReduceWriter<'k> {
         for number in 0..plan.kept.unwrap_or(0) {
             let group = module.bind("g", &format!("{} + {}u", writer.place, number * plan.team));
             let point = writer.point(module, &group, !writer.exact);
-            writer.kept.push(GroupPoint { point, scope: Scope::new(), group });
+            writer.kept.push(GroupPoint { point, scope: RegisterTexts::new(), group });
         }
         (writer, teams.div_ceil(plan.teams))
     }
 
     /// The full-level point of a group of reduced positions.
-    fn point(&self, module: &mut Module, group: &str, clamp: bool) -> Point {
+    fn point(&self, module: &mut WgslModule, group: &str, clamp: bool) -> EvaluationPoint {
         let mut exists: Vec<String> = self.exists.iter().cloned().collect();
         let mut inside = group.to_string();
         if clamp {
@@ -141,7 +141,7 @@ impl<'k> ReduceWriter<'k> {
         let mut index = self.outer_point.index[..outer].to_vec();
         index.extend(tail);
         let axis = if self.plan.columns { outer - 1 } else { rank - 1 };
-        let mut point = Point::along(index, axis, self.kernel.axes[axis], lanes);
+        let mut point = EvaluationPoint::along(index, axis, self.kernel.axes[axis], lanes);
         if !exists.is_empty() {
             point.mask = Mask::Group(exists.join(" && "));
         }
@@ -149,7 +149,7 @@ impl<'k> ReduceWriter<'k> {
     }
 
     /// Writes the outer-level instructions that a stage makes possible.
-    fn outer_values(&mut self, module: &mut Module, stage: usize) {
+    fn outer_values(&mut self, module: &mut WgslModule, stage: usize) {
         let tape = &self.kernel.tape;
         let here = |&at: &usize| {
             let instr = &tape[at];
@@ -164,7 +164,7 @@ impl<'k> ReduceWriter<'k> {
     }
 
     /// The accumulators of a pass; `copies` of each so that long sums are many short ones.
-    fn accumulators(&self, module: &mut Module, pass: usize, copies: usize) -> Vec<ReduceVariables> {
+    fn accumulators(&self, module: &mut WgslModule, pass: usize, copies: usize) -> Vec<ReduceVariables> {
         let mut list = Vec::new();
         for &at in &self.passes.reduces[pass] {
             let Code::Reduce(op, operand) = self.kernel.tape[at].code else { continue };
@@ -184,7 +184,7 @@ impl<'k> ReduceWriter<'k> {
     /// Takes a point's values into the accumulators.
     fn accumulate(
         &self,
-        module: &mut Module,
+        module: &mut WgslModule,
         list: &[ReduceVariables],
         copy: usize,
         at: &GroupPoint,
@@ -218,7 +218,7 @@ impl<'k> ReduceWriter<'k> {
     }
 
     /// One pass over the reduced positions and the meeting after it.
-    fn pass(&mut self, module: &mut Module, pass: usize, meeting: &mut Meeting) {
+    fn pass(&mut self, module: &mut WgslModule, pass: usize, meeting: &mut Meeting) {
         let stores = self.passes.stores == Some(pass);
         let reduces = &self.passes.reduces[pass];
         if reduces.is_empty() && !stores {
@@ -260,14 +260,14 @@ impl<'k> ReduceWriter<'k> {
         kernel.stores.iter().filter(|store| kernel.tape[store.value.0 as usize].level == Level::Full)
     }
 
-    fn write_full(&self, module: &mut Module, point: &Point, scope: &Scope) {
+    fn write_full(&self, module: &mut WgslModule, point: &EvaluationPoint, scope: &RegisterTexts) {
         for stored in self.full_stores() {
             store(module, stored.buffer, &stored.view, &scope[&stored.value], point);
         }
     }
 
     /// A loop over several groups at once while all exist, then one over single groups.
-    fn loops(&self, module: &mut Module, wanted: &[Reg], list: &[ReduceVariables], stores: bool) {
+    fn loops(&self, module: &mut WgslModule, wanted: &[Reg], list: &[ReduceVariables], stores: bool) {
         let (team, unroll) = (self.plan.team, self.plan.unroll);
         let next = module.variable("q", &self.place);
         for copies in if unroll > 1 { vec![unroll, 1] } else { vec![1] } {
@@ -297,7 +297,7 @@ impl<'k> ReduceWriter<'k> {
     }
 
     /// Combines the accumulators of the team and puts the results into scope.
-    fn meet(&mut self, module: &mut Module, list: &[ReduceVariables], meeting: &mut Meeting) {
+    fn meet(&mut self, module: &mut WgslModule, list: &[ReduceVariables], meeting: &mut Meeting) {
         let mut partials = Vec::new();
         for accumulator in list {
             let op = accumulator.op;
@@ -332,7 +332,7 @@ impl<'k> ReduceWriter<'k> {
     }
 
     /// Writes outer-level values, once a team.
-    fn outer_stores(&self, module: &mut Module) {
+    fn outer_stores(&self, module: &mut WgslModule) {
         let kernel = self.kernel;
         let outer =
             kernel.stores.iter().filter(|store| kernel.tape[store.value.0 as usize].level == Level::Outer);

@@ -13,8 +13,8 @@ use farad_ir::DType;
 
 use super::access::{load, store};
 use super::code::identity;
-use super::module::{Module, ModuleLaunch, line};
-use super::point::{LaneText, Mask, Point};
+use super::module::{ModuleLaunch, WgslModule, line};
+use super::point::{EvaluationPoint, LaneText, Mask};
 use super::pointwise::decode;
 use super::space::simplify;
 use crate::heuristics::scatters::{ROWS, SCANNED, SHORT, THREADS, UNROLLED};
@@ -33,7 +33,7 @@ fn simplified(scatter: &Scatter) -> Scatter {
 }
 
 /// Writes the kernel.
-pub(super) fn write(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
+pub(super) fn write(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
     if let Some(order) = scatter.order {
         return write_sorted(module, &scatter, order);
@@ -47,27 +47,33 @@ pub(super) fn write(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
 }
 
 /// Writes zeros to the whole target, which is what there is before sources that go to different places are written.
-pub(super) fn clear(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
+pub(super) fn clear(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
     let axes = target_axes(&scatter);
     let last = axes.len() - 1;
     let lanes = if axes[last].is_multiple_of(4) { 4 } else { 1 };
     let TargetPlaces { index, launch, .. } = TargetPlaces::of(module, &scatter, &axes, lanes);
     let held = sums(module, &scatter, lanes);
-    let target = Point::along(index, last, axes[last], lanes);
+    let target = EvaluationPoint::along(index, last, axes[last], lanes);
     store(module, scatter.target, &View::contiguous(&axes), &LaneText(held), &target);
     launch
 }
 
 /// Writes every source to its place, which is no other's.
-pub(super) fn write_distinct(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
+pub(super) fn write_distinct(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
     let TargetPlaces { mut index, launch, .. } = TargetPlaces::of(module, &scatter, &scatter.axes, 1);
-    let point = Point::single(index.clone());
+    let point = EvaluationPoint::single(index.clone());
     let value = load(module, scatter.source.0, &scatter.source.1, &point, None);
     let place = index_bits(module, &scatter, &point);
     index[scatter.axis] = place.lane(0).into();
-    store(module, scatter.target, &View::contiguous(&target_axes(&scatter)), &value, &Point::single(index));
+    store(
+        module,
+        scatter.target,
+        &View::contiguous(&target_axes(&scatter)),
+        &value,
+        &EvaluationPoint::single(index),
+    );
     launch
 }
 
@@ -78,7 +84,7 @@ fn target_axes(scatter: &Scatter) -> Vec<usize> {
 }
 
 /// The index's bits at a point (negative ones are huge), per lane or once.
-fn index_bits(module: &mut Module, scatter: &Scatter, point: &Point) -> LaneText {
+fn index_bits(module: &mut WgslModule, scatter: &Scatter, point: &EvaluationPoint) -> LaneText {
     let (buffer, view) = &scatter.index;
     let LaneText(texts) = load(module, *buffer, view, point, None);
     let signed = is_signed(module, scatter);
@@ -88,17 +94,17 @@ fn index_bits(module: &mut Module, scatter: &Scatter, point: &Point) -> LaneText
 }
 
 /// Whether indices may be negative.
-fn is_signed(module: &Module, scatter: &Scatter) -> bool {
+fn is_signed(module: &WgslModule, scatter: &Scatter) -> bool {
     module.at(module.bound(scatter.index.0)).dtype == DType::I32
 }
 
 /// The type that sums are held in.
-fn register(module: &Module, scatter: &Scatter) -> DType {
+fn register(module: &WgslModule, scatter: &Scatter) -> DType {
     module.at(module.bound(scatter.target)).dtype.register()
 }
 
 /// Declares a sum per lane.
-fn sums(module: &mut Module, scatter: &Scatter, lanes: usize) -> Vec<String> {
+fn sums(module: &mut WgslModule, scatter: &Scatter, lanes: usize) -> Vec<String> {
     let dtype = register(module, scatter);
     let zero = identity(module, farad_ir::Reduce::Sum, dtype);
     (0..lanes).map(|_| module.variable("r", &zero)).collect()
@@ -115,7 +121,7 @@ struct TargetPlaces {
 
 impl TargetPlaces {
     /// Names the place of every thread; threads beyond the last return.
-    fn of(module: &mut Module, scatter: &Scatter, axes: &[usize], lanes: usize) -> TargetPlaces {
+    fn of(module: &mut WgslModule, scatter: &Scatter, axes: &[usize], lanes: usize) -> TargetPlaces {
         let last = axes.len() - 1;
         let per: Vec<usize> =
             axes.iter().enumerate().map(|(a, &n)| if a == last { n / lanes } else { n }).collect();
@@ -136,19 +142,22 @@ impl TargetPlaces {
     }
 }
 
-fn write_elements(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
+fn write_elements(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
     let lanes = if axes[last].is_multiple_of(4) { 4 } else { 1 };
     let TargetPlaces { mut index, size, sources, launch } = TargetPlaces::of(module, scatter, &axes, lanes);
-    let target = Point::along(index.clone(), last, axes[last], lanes);
+    let target = EvaluationPoint::along(index.clone(), last, axes[last], lanes);
     let own = index[axis].clone();
     let held = sums(module, scatter, lanes);
     line!(module, "for (var j = 0u; j < {sources}; j++) {{");
     index[axis] = "j".into();
     // Lanes along the scattered axis share their source.
-    let point =
-        if last == axis { Point::single(index) } else { Point::along(index, last, axes[last], lanes) };
+    let point = if last == axis {
+        EvaluationPoint::single(index)
+    } else {
+        EvaluationPoint::along(index, last, axes[last], lanes)
+    };
     let places = index_bits(module, scatter, &point);
     for place in &places.0 {
         let bits = (place.as_str(), is_signed(module, scatter));
@@ -167,7 +176,7 @@ fn write_elements(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
 }
 
 /// A thread finds where its place starts and ends in the order, and adds what stands between.
-fn write_sorted(module: &mut Module, scatter: &Scatter, order: BufferId) -> ModuleLaunch {
+fn write_sorted(module: &mut WgslModule, scatter: &Scatter, order: BufferId) -> ModuleLaunch {
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
     let lanes = if last > axis && axes[last].is_multiple_of(4) { 4 } else { 1 };
@@ -200,30 +209,30 @@ struct Sorted<'s> {
 }
 
 impl Sorted<'_> {
-    fn point(&self, index: &[String]) -> Point {
+    fn point(&self, index: &[String]) -> EvaluationPoint {
         let last = index.len() - 1;
         match self.lanes {
-            4 => Point::along(index.to_vec(), last, self.scatter.axes[last], 4),
-            _ => Point::single(index.to_vec()),
+            4 => EvaluationPoint::along(index.to_vec(), last, self.scatter.axes[last], 4),
+            _ => EvaluationPoint::single(index.to_vec()),
         }
     }
 
     /// The source that is at a position of the order.
-    fn source(&self, module: &mut Module, position: &str) -> String {
-        let point = Point::single((self.at)(position));
+    fn source(&self, module: &mut WgslModule, position: &str) -> String {
+        let point = EvaluationPoint::single((self.at)(position));
         let value = load(module, self.order, &self.scatter.index.1, &point, None);
         module.bind("j", &format!("bitcast<u32>({})", value.lane(0)))
     }
 
     /// The place that the source at a position of the order goes to.
-    fn place(&self, module: &mut Module, position: &str) -> String {
+    fn place(&self, module: &mut WgslModule, position: &str) -> String {
         let source = self.source(module, position);
-        let point = Point::single((self.at)(&source));
+        let point = EvaluationPoint::single((self.at)(&source));
         index_bits(module, self.scatter, &point).lane(0).to_string()
     }
 
     /// Reports what goes nowhere, all of which stands at the end of the order.
-    fn report(&self, module: &mut Module, index: &[String], (size, sources): (&str, &str)) {
+    fn report(&self, module: &mut WgslModule, index: &[String], (size, sources): (&str, &str)) {
         let zero = index[self.scatter.axis..].iter().map(|at| format!("{at} == 0u"));
         line!(module, "if ({}) {{", zero.collect::<Vec<_>>().join(" && "));
         line!(module, "for (var j = {sources}; j > 0u; j--) {{");
@@ -238,14 +247,14 @@ impl Sorted<'_> {
     }
 
     /// The first position of the order whose source goes to `own`, and the one after the last.
-    fn find(&self, module: &mut Module, own: &str, sources: &str) -> (String, String) {
+    fn find(&self, module: &mut WgslModule, own: &str, sources: &str) -> (String, String) {
         let first = self.search(module, &format!("< {own}"), "0u", sources);
         let end = self.search(module, &format!("<= {own}"), &first, sources);
         (first, end)
     }
 
     /// The first position between `low` and `high` whose source's place does not compare so.
-    fn search(&self, module: &mut Module, compares: &str, low: &str, high: &str) -> String {
+    fn search(&self, module: &mut WgslModule, compares: &str, low: &str, high: &str) -> String {
         let (low, high) = (module.variable("l", low), module.variable("h", high));
         line!(module, "while ({low} < {high}) {{");
         let middle = module.bind("m", &format!("({low} + {high}) / 2u"));
@@ -260,7 +269,7 @@ impl Sorted<'_> {
     }
 
     /// Adds the sources at `count` positions from `next`, loaded together and added in order.
-    fn add(&self, module: &mut Module, next: &str, count: usize, sums: &[String]) {
+    fn add(&self, module: &mut WgslModule, next: &str, count: usize, sums: &[String]) {
         let sources: Vec<String> =
             (0..count).map(|n| self.source(module, &format!("({next} + {n}u)"))).collect();
         let source = &self.scatter.source;
@@ -276,7 +285,7 @@ impl Sorted<'_> {
     }
 }
 
-fn write_rows(module: &mut Module, scatter: &Scatter) -> ModuleLaunch {
+fn write_rows(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     let axes = target_axes(scatter);
     let axis = scatter.axis;
     let inner = &axes[axis + 1..];
@@ -338,18 +347,18 @@ struct IndexScan<'s> {
 }
 
 impl IndexScan<'_> {
-    fn point(&self, index: &[String]) -> Point {
+    fn point(&self, index: &[String]) -> EvaluationPoint {
         let last = index.len() - 1;
         match self.lanes {
-            4 => Point::along(index.to_vec(), last, self.scatter.axes[last], 4),
-            _ => Point::single(index.to_vec()),
+            4 => EvaluationPoint::along(index.to_vec(), last, self.scatter.axes[last], 4),
+            _ => EvaluationPoint::single(index.to_vec()),
         }
     }
 
     /// `sums` of the rows `own`, `own + teams`, … after `first`.
     fn write(
         &self,
-        module: &mut Module,
+        module: &mut WgslModule,
         first: &str,
         own: &str,
         sums: &[Vec<String>],
@@ -377,11 +386,11 @@ impl IndexScan<'_> {
     }
 
     /// Marks where one source of each thread goes.
-    fn mark(&self, module: &mut Module, part: usize, first: &str, sources: &str, reports: (&str, &str)) {
+    fn mark(&self, module: &mut WgslModule, part: usize, first: &str, sources: &str, reports: (&str, &str)) {
         let offset = module.bind("j", &format!("t + {}u", part * THREADS));
         let source = module.bind("j", &format!("j0 + {offset}"));
         line!(module, "if ({source} < {sources}) {{");
-        let place = index_bits(module, self.scatter, &Point::single((self.at)(&source)));
+        let place = index_bits(module, self.scatter, &EvaluationPoint::single((self.at)(&source)));
         let place = place.lane(0);
         let bits = (place, is_signed(module, self.scatter));
         module.report(&format!("{} && {place} >= {}", reports.0, reports.1), self.scatter.site, bits);
@@ -394,7 +403,7 @@ impl IndexScan<'_> {
     }
 
     /// Adds the marked sources of a row.
-    fn add(&self, module: &mut Module, row: &str, sums: &[String]) {
+    fn add(&self, module: &mut WgslModule, row: &str, sums: &[String]) {
         let row = module.bind("h", &format!("min({row}, {}u)", self.rows - 1));
         let words = module.variable("m", &format!("atomicLoad(&summary[{row}])"));
         line!(module, "while ({words} != 0u) {{");

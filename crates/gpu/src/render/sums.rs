@@ -3,11 +3,11 @@
 
 use farad_compile::program::Sums;
 
-use super::module::{Module, ModuleLaunch, line};
+use super::module::{ModuleLaunch, WgslModule, line};
 use crate::heuristics::part_sums::{COLUMNS, SHARERS};
 
 /// Writes the kernel.
-pub(super) fn write(module: &mut Module, sums: &Sums) -> ModuleLaunch {
+pub(super) fn write(module: &mut WgslModule, sums: &Sums) -> ModuleLaunch {
     let [source, target] = [sums.source, sums.target].map(|id| module.at(module.bound(id)).name.clone());
     module.global(&format!("var<workgroup> shares: array<f32, {}>;", COLUMNS * SHARERS));
     let names = ["first", "start", "place", "parts", "results"];

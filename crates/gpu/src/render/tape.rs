@@ -8,20 +8,20 @@ use farad_ir::{Binary, DType, Unary};
 
 use super::access::{condition, index, load};
 use super::code;
-use super::module::Module;
-use super::point::{LaneText, Point};
+use super::module::WgslModule;
+use super::point::{EvaluationPoint, LaneText};
 use crate::dispatch::Word;
 
 /// What registers hold at a point, by the texts that name them.
-pub(super) type Scope = HashMap<Reg, LaneText>;
+pub(super) type RegisterTexts = HashMap<Reg, LaneText>;
 
 /// Writes the instructions that `wanted` depend on and `scope` lacks, in tape order.
 pub(super) fn evaluate(
-    module: &mut Module,
+    module: &mut WgslModule,
     tape: &[Instr],
     wanted: &[Reg],
-    point: &Point,
-    scope: &mut Scope,
+    point: &EvaluationPoint,
+    scope: &mut RegisterTexts,
 ) {
     let mut needed = vec![false; tape.len()];
     let mut pending = wanted.to_vec();
@@ -39,7 +39,13 @@ pub(super) fn evaluate(
 }
 
 /// Writes one instruction whose operands are in scope.
-fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, scope: &Scope) -> LaneText {
+fn instruction(
+    module: &mut WgslModule,
+    tape: &[Instr],
+    at: usize,
+    point: &EvaluationPoint,
+    scope: &RegisterTexts,
+) -> LaneText {
     let Instr { code: instr, dtype, .. } = &tape[at];
     let typed = |register: &Reg| tape[register.0 as usize].dtype.register();
     match instr {
@@ -92,9 +98,9 @@ fn instruction(module: &mut Module, tape: &[Instr], at: usize, point: &Point, sc
 
 /// A binary op on floats, in a form in which drivers cannot take NaN, infinities and the sign of zero not to occur.
 fn float_binary(
-    module: &mut Module,
+    module: &mut WgslModule,
     tape: &[Instr],
-    scope: &Scope,
+    scope: &RegisterTexts,
     op: Binary,
     [a, b]: [Reg; 2],
 ) -> LaneText {
@@ -121,9 +127,9 @@ fn float_binary(
 
 /// Names an expression of registers in every lane, or once if no operand differs between lanes.
 fn lanes(
-    module: &mut Module,
+    module: &mut WgslModule,
     tape: &[Instr],
-    scope: &Scope,
+    scope: &RegisterTexts,
     operands: &[Reg],
     text: impl Fn(&[&str]) -> String,
 ) -> LaneText {
@@ -141,7 +147,7 @@ fn lanes(
 }
 
 /// Names an expression of values in every lane, or once if none differs between lanes.
-fn each_lane(module: &mut Module, values: &[LaneText], text: impl Fn(&[&str]) -> String) -> LaneText {
+fn each_lane(module: &mut WgslModule, values: &[LaneText], text: impl Fn(&[&str]) -> String) -> LaneText {
     let count = values.iter().map(|value| value.0.len()).max().unwrap_or(1);
     let texts = (0..count).map(|lane| {
         let operands: Vec<&str> = values.iter().map(|value| value.lane(lane)).collect();
@@ -152,11 +158,11 @@ fn each_lane(module: &mut Module, values: &[LaneText], text: impl Fn(&[&str]) ->
 
 /// An element at a position known only at run time; positions out of range are clamped and reported.
 fn take(
-    module: &mut Module,
+    module: &mut WgslModule,
     instr: &Code,
     typed: impl Fn(&Reg) -> DType,
-    point: &Point,
-    scope: &Scope,
+    point: &EvaluationPoint,
+    scope: &RegisterTexts,
 ) -> LaneText {
     let Code::Take { buffer, view, position, stride, size, site } = instr else {
         unreachable!("only called for takes")
@@ -188,10 +194,10 @@ fn take(
 
 /// Philox bits; one block serves four aligned lanes.
 fn random(
-    module: &mut Module,
+    module: &mut WgslModule,
     keys: &[&LaneText],
     view: &farad_compile::program::View,
-    point: &Point,
+    point: &EvaluationPoint,
 ) -> LaneText {
     let block = point.lanes == 4
         && point.aligned

@@ -4,7 +4,7 @@
 use farad_ir::{DType, Reduce};
 
 use super::code::{beats, combine, from_word, identity, subgroup, to_word};
-use super::module::{Module, line};
+use super::module::{WgslModule, line};
 use super::plan::ReducePlan;
 
 /// A position that no element has.
@@ -22,7 +22,7 @@ pub(super) struct PartialText {
 /// Text that keeps the better of two (value, position) pairs in the variables `best` and `at`;
 /// without elements a position is [`NOWHERE`], and among equals the first wins.
 fn keep_better(
-    module: &mut Module,
+    module: &mut WgslModule,
     (op, dtype): (Reduce, DType),
     [best, at]: [&str; 2],
     [value, place]: [&str; 2],
@@ -60,7 +60,7 @@ pub(super) struct Meeting {
 
 impl Meeting {
     /// `words`: the most words a thread brings to one round.
-    pub fn new(module: &Module, plan: ReducePlan, words: usize) -> Meeting {
+    pub fn new(module: &WgslModule, plan: ReducePlan, words: usize) -> Meeting {
         let bytes = 2 * words * plan.threads() * 4;
         Meeting {
             plan,
@@ -72,7 +72,7 @@ impl Meeting {
 
     /// Combines a round of partial results; gives the results' texts per lane (positions for
     /// `argmax` and `argmin`).
-    pub fn combine(&mut self, module: &mut Module, partials: &[PartialText]) -> Vec<Vec<String>> {
+    pub fn combine(&mut self, module: &mut WgslModule, partials: &[PartialText]) -> Vec<Vec<String>> {
         if self.plan.team == 1 {
             return partials
                 .iter()
@@ -96,7 +96,7 @@ impl Meeting {
     }
 
     /// The workgroup array number `number`, of words, so that it serves every type.
-    fn array(&mut self, module: &mut Module, number: usize) -> String {
+    fn array(&mut self, module: &mut WgslModule, number: usize) -> String {
         let name = format!("s{number}");
         if !self.declared.contains(&name) {
             module.global(&format!("var<workgroup> {name}: array<u32, {}>;", self.plan.threads()));
@@ -105,7 +105,7 @@ impl Meeting {
         name
     }
 
-    fn round(&mut self, module: &mut Module, partials: &[PartialText], first: usize) -> Vec<Vec<String>> {
+    fn round(&mut self, module: &mut WgslModule, partials: &[PartialText], first: usize) -> Vec<Vec<String>> {
         let mut arrays = Vec::new();
         let mut number = first;
         let subgroups = module.capabilities.subgroups && self.plan.teams == 1 && !self.plan.columns;
@@ -158,7 +158,7 @@ impl Meeting {
     /// The first level of a large team: sixteen threads take the rest's parts.
     fn gather(
         &self,
-        module: &mut Module,
+        module: &mut WgslModule,
         partials: &[PartialText],
         arrays: &[(bool, Vec<(String, Option<String>)>)],
     ) {
@@ -190,7 +190,7 @@ impl Meeting {
     /// Adds what another thread left to the variables.
     fn step(
         &self,
-        module: &mut Module,
+        module: &mut WgslModule,
         partial: &PartialText,
         [sum, at]: [&str; 2],
         value: &str,
@@ -218,7 +218,7 @@ impl Meeting {
         }
     }
 
-    fn read(&self, module: &mut Module, partial: &PartialText, value: &str, deep: bool) -> String {
+    fn read(&self, module: &mut WgslModule, partial: &PartialText, value: &str, deep: bool) -> String {
         let TeamSpan { start, apart, count } = self.span(deep);
         let start = module.bind("k", &start);
         let sum = module.variable("r", &from_word(partial.dtype, &format!("{value}[{start}]")));
@@ -230,7 +230,7 @@ impl Meeting {
 
     fn read_position(
         &self,
-        module: &mut Module,
+        module: &mut WgslModule,
         partial: &PartialText,
         value: &str,
         place: &str,
@@ -248,7 +248,7 @@ impl Meeting {
 }
 
 /// Combines what each subgroup left, whatever their number and width.
-fn across_subgroups(module: &mut Module, partial: &PartialText, value: &str) -> String {
+fn across_subgroups(module: &mut WgslModule, partial: &PartialText, value: &str) -> String {
     let none = identity(module, partial.op, partial.dtype);
     let sum = module.variable("r", &none);
     module.line("for (var k = 0u; k < subgroups; k += width) {");
@@ -261,7 +261,7 @@ fn across_subgroups(module: &mut Module, partial: &PartialText, value: &str) -> 
 
 /// Takes an element into the variables `best` and `at` of an `argmax` or `argmin`.
 pub(super) fn take_element(
-    module: &mut Module,
+    module: &mut WgslModule,
     (op, dtype): (Reduce, DType),
     pair: [&str; 2],
     value: &str,

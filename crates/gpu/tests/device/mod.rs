@@ -3,10 +3,10 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use farad_gpu::{Device, Memory, MemoryRange, Options, adapters};
+use farad_gpu::{GpuDevice, Memory, MemoryRange, Options, adapters};
 
 /// The first adapter with the given options; says so and gives nothing where there is none.
-pub fn open(options: Options) -> Option<Device> {
+pub fn open(options: Options) -> Option<GpuDevice> {
     if adapters().is_empty() {
         {
             use std::io::Write;
@@ -14,7 +14,7 @@ pub fn open(options: Options) -> Option<Device> {
         }
         return None;
     }
-    Some(Device::open(0, options).expect("the first adapter opens"))
+    Some(GpuDevice::open(0, options).expect("the first adapter opens"))
 }
 
 /// Tests that use a software GPU take turns: it has all the cores anyway.
@@ -24,7 +24,7 @@ pub fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// Memory that holds these floats.
-pub fn floats(device: &Device, values: &[f32]) -> Memory {
+pub fn floats(device: &GpuDevice, values: &[f32]) -> Memory {
     let memory = device.allocate(4 * values.len()).unwrap();
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     device.write(&memory, 0, &bytes).unwrap();
@@ -32,7 +32,7 @@ pub fn floats(device: &Device, values: &[f32]) -> Memory {
 }
 
 /// The first floats of a memory.
-pub fn read(device: &Device, memory: &Memory, count: usize) -> Vec<f32> {
+pub fn read(device: &GpuDevice, memory: &Memory, count: usize) -> Vec<f32> {
     to_floats(&device.read_blocking(&[MemoryRange::new(memory.clone(), 0, 4 * count)]).unwrap()[0])
 }
 

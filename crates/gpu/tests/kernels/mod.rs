@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use farad_compile::costs::Costs;
-use farad_compile::program::{Buffer, BufferId, Output, Place, Program, Site, Spec};
+use farad_compile::program::{BufferId, Place, Program, ProgramBuffer, ProgramOutput, Site, Spec};
 use farad_gpu::dispatch::{Dispatch, StorageBinding, Word};
-use farad_gpu::{Device, Executable, LaunchStage, Routine};
+use farad_gpu::{GpuDevice, GpuExecutable, LaunchStage, Routine};
 use farad_ir::DType;
 
 pub const LEN: usize = 100;
@@ -45,8 +45,8 @@ pub const CHECK: &str = "
     }
 }";
 
-pub fn buffer(place: Place, len: usize) -> Buffer {
-    Buffer { place, offset: 0, dtype: DType::F32, len }
+pub fn buffer(place: Place, len: usize) -> ProgramBuffer {
+    ProgramBuffer { place, offset: 0, dtype: DType::F32, len }
 }
 
 pub fn spec(len: usize) -> Spec {
@@ -80,11 +80,11 @@ pub fn scale(from: u32, to: u32, factor: Word, addend: Word) -> Routine {
 }
 
 /// `output = (input · parameter 0 + 1) · 2 + parameter 1`, through a block.
-pub fn affine(device: &Device) -> Executable {
+pub fn affine(device: &GpuDevice) -> GpuExecutable {
     let program = Program {
         inputs: vec![spec(LEN)],
         parameters: vec![DType::F32, DType::F32],
-        outputs: vec![Output { spec: spec(LEN), donor: None }],
+        outputs: vec![ProgramOutput { spec: spec(LEN), donor: None }],
         blocks: vec![4 * LEN],
         buffers: vec![
             buffer(Place::Input(0), LEN),
@@ -95,7 +95,7 @@ pub fn affine(device: &Device) -> Executable {
     };
     let first = scale(0, 2, Word::Parameter(0), fixed(1.0));
     let second = scale(2, 1, fixed(2.0), Word::Parameter(1));
-    Executable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![first, second])])
+    GpuExecutable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![first, second])])
         .unwrap()
 }
 
@@ -112,20 +112,20 @@ pub fn bits(values: &[f32]) -> Vec<u32> {
 }
 
 /// `input += 1`, donated to the output.
-pub fn counter(device: &Device) -> Executable {
+pub fn counter(device: &GpuDevice) -> GpuExecutable {
     let program = Program {
         inputs: vec![spec(LEN)],
-        outputs: vec![Output { spec: spec(LEN), donor: Some(0) }],
+        outputs: vec![ProgramOutput { spec: spec(LEN), donor: Some(0) }],
         buffers: vec![buffer(Place::Input(0), LEN)],
         ..Program::default()
     };
     let step = routine("increment", INCREMENT, vec![binding(0, true)], vec![Word::Fixed(LEN as u32)]);
-    Executable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![step])]).unwrap()
+    GpuExecutable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![step])]).unwrap()
 }
 
 /// Reports the second site where an element is not below 50.
 #[track_caller]
-pub fn checker(device: &Device) -> Executable {
+pub fn checker(device: &GpuDevice) -> GpuExecutable {
     let here = std::panic::Location::caller();
     let site = |op: &str| Site { op: op.to_string(), location: Some(here), size: 50 };
     let program = Program {
@@ -136,5 +136,5 @@ pub fn checker(device: &Device) -> Executable {
     };
     let words = vec![Word::Fixed(LEN as u32), Word::Fixed(1), Word::Fixed(50)];
     let step = routine("check", CHECK, vec![binding(0, false)], words);
-    Executable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![step])]).unwrap()
+    GpuExecutable::from_dispatches(device, Arc::new(program), vec![LaunchStage::Once(vec![step])]).unwrap()
 }

@@ -5,7 +5,7 @@
 use crate::dtype::{DType, wrap};
 use crate::error::OpError;
 use crate::extremes::{Bound, EXACT, INF, MAX, NAN, PAIRS, TINY, larger, remainder, smaller, within};
-use crate::ops::{Kind, check_dtype, same_dtypes, same_shapes};
+use crate::ops::{TensorType, check_dtype, same_dtypes, same_shapes};
 use crate::var::Var;
 
 /// A gradient rule: a formula in `(a, b, y, g)`, the operands, the result and the gradient at the result.
@@ -517,7 +517,7 @@ impl Binary {
     }
 
     /// The result's shape and dtype, or why there is none.
-    pub(crate) fn kind(self, (a, dtype): Kind, (b, other): Kind) -> Result<Kind, OpError> {
+    pub(crate) fn kind(self, (a, dtype): TensorType, (b, other): TensorType) -> Result<TensorType, OpError> {
         let name = self.row().name;
         same_dtypes(name, dtype, other)?;
         check_dtype(name, dtype, self.takes(dtype))?;

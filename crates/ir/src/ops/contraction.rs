@@ -7,7 +7,7 @@
 //! coefficient of the kernel axis; a divisor appears in gradients of strided reads.
 
 use crate::error::OpError;
-use crate::ops::{Kind, check_dtype, same_dtypes};
+use crate::ops::{TensorType, check_dtype, same_dtypes};
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -147,9 +147,9 @@ impl Contraction {
 
 pub(crate) fn kind(
     contraction: &Contraction,
-    (lhs, dtype): Kind,
-    (rhs, other): Kind,
-) -> Result<Kind, OpError> {
+    (lhs, dtype): TensorType,
+    (rhs, other): TensorType,
+) -> Result<TensorType, OpError> {
     same_dtypes("matmul", dtype, other)?;
     check_dtype("matmul", dtype, dtype.is_float() && dtype.is_compute())?;
     check_maps(contraction, &contraction.lhs, lhs)?;

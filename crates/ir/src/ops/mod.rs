@@ -18,7 +18,7 @@ use crate::error::{CAST_HELP, OpError};
 use crate::shape::Shape;
 
 /// The shape and the dtype of an operand or result.
-pub type Kind = (Shape, DType);
+pub type TensorType = (Shape, DType);
 
 pub(crate) fn same_shapes(op: &'static str, lhs: Shape, rhs: Shape) -> Result<(), OpError> {
     if lhs == rhs {

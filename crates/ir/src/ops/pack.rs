@@ -2,13 +2,13 @@
 
 use crate::dtype::DType;
 use crate::error::OpError;
-use crate::ops::Kind;
+use crate::ops::TensorType;
 use crate::ops::movement::slice::Span;
 use crate::reference::Values;
 use crate::shape::Shape;
 use crate::var::Var;
 
-pub(crate) fn kind(operands: &[Kind], offsets: &[usize], len: usize) -> Result<Kind, OpError> {
+pub(crate) fn kind(operands: &[TensorType], offsets: &[usize], len: usize) -> Result<TensorType, OpError> {
     if offsets.len() != operands.len() {
         return Err(OpError::Arity { op: "pack", got: operands.len(), least: offsets.len() });
     }

@@ -8,7 +8,7 @@ use crate::error::OpError;
 use crate::extremes::{INF, NAN, ROWS_AT_EDGES};
 use crate::ops::movement::permute;
 use crate::ops::movement::slice::Span;
-use crate::ops::{Kind, check_axes, check_dtype};
+use crate::ops::{TensorType, check_axes, check_dtype};
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -214,7 +214,7 @@ impl Reduce {
     }
 
     /// The result's shape and dtype, or why there is none.
-    pub(crate) fn kind(self, (shape, dtype): Kind, axes: &[usize]) -> Result<Kind, OpError> {
+    pub(crate) fn kind(self, (shape, dtype): TensorType, axes: &[usize]) -> Result<TensorType, OpError> {
         let op = self.row().name;
         check_axes(op, shape, axes)?;
         check_dtype(op, dtype, dtype.is_compute() && dtype != DType::Bool)?;

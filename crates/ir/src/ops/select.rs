@@ -2,11 +2,15 @@
 
 use crate::dtype::DType;
 use crate::error::OpError;
-use crate::ops::{Kind, check_dtype, same_dtypes, same_shapes};
+use crate::ops::{TensorType, check_dtype, same_dtypes, same_shapes};
 use crate::reference::Values;
 use crate::var::Var;
 
-pub(crate) fn kind((condition, dtype): Kind, a: Kind, b: Kind) -> Result<Kind, OpError> {
+pub(crate) fn kind(
+    (condition, dtype): TensorType,
+    a: TensorType,
+    b: TensorType,
+) -> Result<TensorType, OpError> {
     check_dtype("select", dtype, dtype == DType::Bool)?;
     same_dtypes("select", a.1, b.1)?;
     check_dtype("select", a.1, a.1.is_compute())?;

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::error::OpError;
-use crate::ops::Kind;
+use crate::ops::TensorType;
 use crate::philox;
 use crate::reference::Values;
 use crate::shape::Shape;
@@ -12,7 +12,7 @@ const MOST_POSITIONS: usize = 1 << 31;
 /// The most elements that a random tensor tells apart.
 const MOST_RANDOM: usize = 1 << 32;
 
-pub(crate) fn iota(count: usize) -> Result<Kind, OpError> {
+pub(crate) fn iota(count: usize) -> Result<TensorType, OpError> {
     if count > MOST_POSITIONS {
         let what = "positions are i32".into();
         return Err(OpError::Sizes { op: "arange", what, a: count, b: MOST_POSITIONS });
@@ -20,7 +20,7 @@ pub(crate) fn iota(count: usize) -> Result<Kind, OpError> {
     Ok((Shape::new(&[count]), DType::I32))
 }
 
-pub(crate) fn random(shape: Shape) -> Result<Kind, OpError> {
+pub(crate) fn random(shape: Shape) -> Result<TensorType, OpError> {
     if let Some(numel) = shape.count().filter(|&numel| numel > MOST_RANDOM) {
         let what = format!("too many elements for one draw: {shape}");
         return Err(OpError::Sizes { op: "random", what, a: numel, b: MOST_RANDOM });

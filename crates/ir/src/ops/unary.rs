@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 use crate::dtype::{DType, wrap};
 use crate::error::OpError;
 use crate::extremes::{Bound, EDGES, EXACT, INF, MAX, NAN, TINY, within};
-use crate::ops::{Kind, check_dtype};
+use crate::ops::{TensorType, check_dtype};
 use crate::var::Var;
 
 /// A gradient rule: a formula in `(x, y, g)`.
@@ -417,7 +417,7 @@ impl Unary {
     }
 
     /// The result's shape and dtype, or why there is none.
-    pub(crate) fn kind(self, x: Kind) -> Result<Kind, OpError> {
+    pub(crate) fn kind(self, x: TensorType) -> Result<TensorType, OpError> {
         check_dtype(self.row().name, x.1, self.takes(x.1))?;
         Ok(x)
     }

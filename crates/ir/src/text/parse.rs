@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::dtype::{DType, Scalar};
 use crate::graph::{Graph, Node, NodeId};
 use crate::op::Op;
-use crate::ops::Kind;
+use crate::ops::TensorType;
 use crate::ops::binary::Binary;
 use crate::ops::contraction::{Contraction, IndexMap};
 use crate::ops::movement::slice::Span;
@@ -74,7 +74,7 @@ fn parse_graph(lines: &mut Lines) -> Result<(Graph, Vec<NodeId>), GraphTextError
         } else {
             op(head, arguments, kind).ok_or_else(|| fail(format!("no op of this form: {}", rest.trim())))?
         };
-        let of: Vec<Kind> = operands.iter().map(|&id| (graph.shape(id), graph.dtype(id))).collect();
+        let of: Vec<TensorType> = operands.iter().map(|&id| (graph.shape(id), graph.dtype(id))).collect();
         let given = match (&op, kind) {
             (Op::Input(_) | Op::Parameter(_), kind) => {
                 kind.ok_or_else(|| fail("a leaf has a kind".into()))?
@@ -96,7 +96,7 @@ struct ParsedNode<'a> {
     head: &'a str,
     arguments: &'a str,
     operands: Vec<&'a str>,
-    kind: Option<Kind>,
+    kind: Option<TensorType>,
     region: Option<u32>,
     /// Whether a body follows.
     opens: bool,
@@ -135,7 +135,7 @@ impl<'a> ParsedNode<'a> {
 }
 
 /// `f32[4, 8]`
-fn parse_kind(text: &str) -> Option<Kind> {
+fn parse_kind(text: &str) -> Option<TensorType> {
     let (dtype, sizes) = text.strip_suffix(']')?.split_once('[')?;
     let sizes = numbers(sizes)?;
     let dtype = DTYPES.into_iter().find(|d| d.name() == dtype)?;
@@ -159,7 +159,7 @@ fn numbers(text: &str) -> Option<Vec<usize>> {
 }
 
 /// The op of a line; what a kind is needed for has none without it.
-fn op(head: &str, arguments: &str, kind: Option<Kind>) -> Option<Op> {
+fn op(head: &str, arguments: &str, kind: Option<TensorType>) -> Option<Op> {
     let number = || arguments.trim().parse::<usize>().ok();
     let list = || numbers(arguments);
     let shape = || kind.map(|(shape, _)| shape);

@@ -1,7 +1,7 @@
 //! Everything about a model that a user may choose, one row each: a part of the settings of a training.
 
 use farad::Need;
-use farad::train::settings::{Range, SettingValue, Takes, TomlValue};
+use farad::train::settings::{NumberRange, SettingValue, Takes, TomlValue};
 
 use crate::error::{Error, Result};
 
@@ -104,7 +104,7 @@ farad::train::settings! {
         activation: Activation = Activation::Gelu, Takes::one_of(Activation::ALL.map(Activation::name)), "The activation of a feed-forward part.";
         positions: Positions = Positions::Learned, Takes::one_of(Positions::ALL.map(Positions::name)), "How positions are encoded.";
         tied: bool = true, Takes::Truth, "Whether the token embedding also gives the logits (tied weights).";
-        dropout: f32 = 0.0, Takes::Number(Range::from(0.0).below(1.0)), "The probability that a feature is zeroed in training.";
+        dropout: f32 = 0.0, Takes::Number(NumberRange::from(0.0).below(1.0)), "The probability that a feature is zeroed in training.";
         bias: bool = true, Takes::Truth, "Whether products and norms add a bias.";
     }
 }
@@ -209,7 +209,7 @@ const LARGEST: usize = 1 << 24;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farad::train::settings::Settings as _;
+    use farad::train::settings::SettingsTable as _;
 
     #[test]
     fn tables_give_the_options_back() {

@@ -32,7 +32,7 @@ pub use foreign::Foreign;
 pub use pairs::BytePairs;
 use serde::{Deserialize, Serialize};
 use stored::Stored;
-pub use words::Words;
+pub use words::WordTokenizer;
 
 use crate::error::{Error, Result};
 
@@ -106,7 +106,7 @@ pub enum Tokenizer {
     /// Every character is a token.
     Characters(Characters),
     /// Words and ends of lines.
-    Words(Words),
+    Words(WordTokenizer),
     /// Bytes and what was merged from them.
     BytePairs(BytePairs),
     /// A `tokenizer.json`.
@@ -121,7 +121,7 @@ impl Tokenizer {
         Ok(match kind {
             TokenizerKind::Bytes => Tokenizer::Bytes,
             TokenizerKind::Characters => Tokenizer::Characters(Characters::of(checked(text)?)),
-            TokenizerKind::Words => Tokenizer::Words(Words::of(checked(text)?, vocabulary)?),
+            TokenizerKind::Words => Tokenizer::Words(WordTokenizer::of(checked(text)?, vocabulary)?),
             TokenizerKind::BytePairs => {
                 let entries = if vocabulary == 0 { USUAL_PAIRS } else { vocabulary };
                 Tokenizer::BytePairs(learn::byte_pairs(text, entries)?)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BytePairs, Characters, Tokenizer, Words};
+use super::{BytePairs, Characters, Tokenizer, WordTokenizer};
 use crate::error::Error;
 
 /// A tokenizer as JSON.
@@ -36,7 +36,7 @@ impl TryFrom<Stored> for Tokenizer {
         Ok(match stored {
             Stored::Bytes => Tokenizer::Bytes,
             Stored::Characters { letters } => Tokenizer::Characters(Characters::from_letters(&letters)?),
-            Stored::Words { words } => Tokenizer::Words(Words::from_words(words)?),
+            Stored::Words { words } => Tokenizer::Words(WordTokenizer::from_words(words)?),
             Stored::BytePairs { merges } => Tokenizer::BytePairs(BytePairs::new(merges)?),
             #[cfg(feature = "tokenizers")]
             Stored::Foreign { json } => Tokenizer::Foreign(Box::new(super::Foreign::new(json)?)),

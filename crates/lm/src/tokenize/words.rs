@@ -14,14 +14,14 @@ pub(super) const END_TOKEN: u32 = 1;
 
 /// A number for every word: `<unk>`, `<eos>`, then the most frequent first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct WordTokenizer {
     words: Vec<String>,
     numbers: HashMap<String, u32>,
 }
 
-impl Words {
+impl WordTokenizer {
     /// The words of a text; of more than `most` entries the rarest are left out (0: none are).
-    pub fn of(text: &str, most: usize) -> Result<Words> {
+    pub fn of(text: &str, most: usize) -> Result<WordTokenizer> {
         if (1..2).contains(&most) {
             return Err(Error::SmallVocabulary { entries: most, least: 2, why: "`<unk>` and `<eos>`" });
         }
@@ -33,17 +33,17 @@ impl Words {
         counts.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         let all = [UNKNOWN, END].into_iter().chain(counts.into_iter().map(|(word, _)| word));
         let most = if most == 0 { usize::MAX } else { most };
-        Ok(Words::new(all.take(most).map(str::to_string).collect()))
+        Ok(WordTokenizer::new(all.take(most).map(str::to_string).collect()))
     }
 
-    fn new(words: Vec<String>) -> Words {
+    fn new(words: Vec<String>) -> WordTokenizer {
         let numbers = words.iter().enumerate().map(|(n, word)| (word.clone(), n as u32)).collect();
-        Words { words, numbers }
+        WordTokenizer { words, numbers }
     }
 
-    /// What [`Words::words`] gave.
-    pub(super) fn from_words(words: Vec<String>) -> Result<Words> {
-        let words = Words::new(words);
+    /// What [`WordTokenizer::words`] gave.
+    pub(super) fn from_words(words: Vec<String>) -> Result<WordTokenizer> {
+        let words = WordTokenizer::new(words);
         let begins = words.words.get(..2).is_some_and(|first| first == [UNKNOWN, END]);
         match begins && words.numbers.len() == words.words.len() {
             true => Ok(words),
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn lines_end_and_rare_words_are_unknown() {
-        let words = Words::of("b a b\n\n a b <unk> c\n", 4).expect("large enough");
+        let words = WordTokenizer::of("b a b\n\n a b <unk> c\n", 4).expect("large enough");
         assert_eq!(words.words(), ["<unk>", "<eos>", "b", "a"]);
         assert_eq!(words.encode(" b a\n\nc <unk>"), [2, 3, 1, 1, 0, 0, 1]);
-        let text = Words::of("a", 1).unwrap_err().to_string();
+        let text = WordTokenizer::of("a", 1).unwrap_err().to_string();
         assert!(
             text.starts_with("tokenizer: vocabulary is too small: `<unk>` and `<eos>` (1 vs at least 2)"),
             "{text}"

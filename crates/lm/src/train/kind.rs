@@ -4,12 +4,12 @@ use std::path::Path;
 
 use farad::nn::Module;
 use farad::run::{Run, Table, Value, json};
-use farad::train::settings::{Setting, Settings as _};
-use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::train::settings::{Setting, SettingsTable as _};
+use farad::train::{Asked, Measure, Outcome, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit};
 use farad::{Device, Result};
 
 use super::learned::run_to_start_from;
-use super::{LanguageModel, Learned, Settings, TokenParts, Tokenized, report};
+use super::{LanguageModel, Learned, LmSettings, TokenParts, Tokenized, report};
 use crate::data::{Corpus, TokenFile, Tokens};
 
 /// What a run folder of a language model is, in `config.toml` and checkpoints.
@@ -18,7 +18,7 @@ pub const KIND: &str = "lm";
 /// Language models.
 pub struct Language;
 
-impl Kind for Language {
+impl TrainingKind for Language {
     fn name(&self) -> &'static str {
         KIND
     }
@@ -32,18 +32,18 @@ impl Kind for Language {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        Settings::rows()
+        LmSettings::rows()
     }
 
     fn defaults(&self, _: &str) -> Result<Vec<(&'static str, Table)>> {
-        Ok(vec![("default", Settings::new().table())])
+        Ok(vec![("default", LmSettings::new().table())])
     }
 
     fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
-        let mut settings = Settings::new();
+        let mut settings = LmSettings::new();
         if let Some(from) = asked.text("from").filter(|from| !from.is_empty()) {
             // Other weights fit only a model of the same sizes, and tokens of the same meaning.
-            let other = Settings::of(&run_to_start_from(&from)?)?;
+            let other = LmSettings::of(&run_to_start_from(&from)?)?;
             (settings.model, settings.tokenizer) = (other.model, other.tokenizer);
         }
         fill(asked, &mut settings)?;
@@ -55,7 +55,7 @@ impl Kind for Language {
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
-        let mut settings = Settings::of(run)?;
+        let mut settings = LmSettings::of(run)?;
         fill(asked, &mut settings)?;
         settings.check()?;
         Ok(Box::new(LanguageSetup::again(settings, &asked.device_of(run)?)?))
@@ -76,7 +76,7 @@ impl Kind for Language {
     }
 
     fn inspect(&self, run: &Run) -> Result<Value> {
-        let settings = Settings::of(run)?;
+        let settings = LmSettings::of(run)?;
         let learned = Learned::found(run, &Device::cpu())?;
         let learned = learned.as_ref();
         let state = learned.map(|learned| learned.model.state()).unwrap_or_default();
@@ -116,7 +116,7 @@ impl Kind for Language {
 }
 
 /// Applies the flags. Epochs count only if updates are 0.
-fn fill(asked: &Asked, settings: &mut Settings) -> Result<()> {
+fn fill(asked: &Asked, settings: &mut LmSettings) -> Result<()> {
     asked.fill(settings)?;
     let updates = asked.flag("updates").is_some() || asked.sets("updates");
     if asked.flag("epochs").is_some() && !updates {
@@ -135,7 +135,7 @@ fn text(learned: &Learned, path: &Path, device: &Device) -> crate::Result<Tokens
 
 /// A training that was looked at: its settings, and its text as tokens unless the run has it.
 pub struct LanguageSetup {
-    settings: Settings,
+    settings: LmSettings,
     tokenized: Option<Tokenized>,
     device: Device,
 }
@@ -144,7 +144,7 @@ impl LanguageSetup {
     /// Of a new run: reads the text, and fills in what the settings leave open. The device is asked for after that, as it
     /// may take its time.
     pub fn new(
-        mut settings: Settings,
+        mut settings: LmSettings,
         device: impl FnOnce() -> Result<Device>,
     ) -> crate::Result<LanguageSetup> {
         let tokenized = Tokenized::new(&mut settings)?;
@@ -156,7 +156,7 @@ impl LanguageSetup {
     }
 
     /// Of a run that goes on.
-    pub fn again(mut settings: Settings, device: &Device) -> crate::Result<LanguageSetup> {
+    pub fn again(mut settings: LmSettings, device: &Device) -> crate::Result<LanguageSetup> {
         settings.device = device.name().to_string();
         settings.check_memory(device)?;
         Ok(LanguageSetup { settings, tokenized: None, device: device.clone() })

@@ -8,7 +8,7 @@ use farad::train::{TrainError, Watcher};
 use farad::{Device, Error as Farad};
 use serde::{Deserialize, Serialize};
 
-use super::{KIND, Score, Settings};
+use super::{KIND, LmSettings, TextScore};
 use crate::data::Tokens;
 use crate::error::{Error, Result};
 use crate::generate::{Generator, Sampling};
@@ -36,7 +36,7 @@ pub struct Learned {
     /// What tokens mean.
     pub tokenizer: Tokenizer,
     /// What it was trained with.
-    pub settings: Settings,
+    pub settings: LmSettings,
     /// After how many updates.
     pub updates: u64,
     /// The loss at the validation that it was kept for.
@@ -52,7 +52,7 @@ impl Learned {
 
     /// The same; none if nothing was learned yet.
     pub fn found(run: &Run, device: &Device) -> Result<Option<Learned>> {
-        let settings = Settings::of(run)?;
+        let settings = LmSettings::of(run)?;
         let Some(checkpoint) = run.learned()? else { return Ok(None) };
         let vocabulary: Vocabulary = checkpoint.value()?;
         check_vocabulary(&learned_path(run), &vocabulary.tokenizer, &settings)?;
@@ -70,10 +70,10 @@ impl Learned {
     }
 
     /// Goes through a whole text; `watcher` gets the progress.
-    pub fn judge(&self, tokens: &Tokens, name: &str, watcher: &dyn Watcher) -> Result<Score> {
+    pub fn judge(&self, tokens: &Tokens, name: &str, watcher: &dyn Watcher) -> Result<TextScore> {
         let what = format!("judging on {name}");
         let watch = |done: usize, all: usize| watcher.advanced(done as u64, all as u64, &what);
-        Score::of(&self.model, self.settings.precision(), (tokens, name), usize::MAX, watch)
+        TextScore::of(&self.model, self.settings.precision(), (tokens, name), usize::MAX, watch)
     }
 
     /// The tokens of a prompt; a prompt without any is the start of a line.
@@ -105,7 +105,7 @@ fn learned_path(run: &Run) -> PathBuf {
 }
 
 /// A checkpoint with another vocabulary belongs to another run.
-pub(super) fn check_vocabulary(path: &Path, tokenizer: &Tokenizer, settings: &Settings) -> Result<()> {
+pub(super) fn check_vocabulary(path: &Path, tokenizer: &Tokenizer, settings: &LmSettings) -> Result<()> {
     let (found, wanted) = (tokenizer.size(), settings.model.vocabulary);
     match found <= wanted && tokenizer.name() == kind_name(settings) {
         true => Ok(()),
@@ -130,7 +130,7 @@ pub(super) fn run_to_start_from(from: &str) -> Result<Run> {
 }
 
 /// What the tokens mean that these weights were learned with.
-pub(super) fn tokenizer_to_start_from(settings: &Settings) -> Result<Tokenizer> {
+pub(super) fn tokenizer_to_start_from(settings: &LmSettings) -> Result<Tokenizer> {
     let run = run_to_start_from(&settings.course.from)?;
     let nothing = || Farad::from(TrainError::NothingLearned { path: run.path().into() });
     let Vocabulary { tokenizer, .. } = run.learned()?.ok_or_else(nothing)?.value()?;
@@ -144,7 +144,7 @@ pub(super) fn tokenizer_to_start_from(settings: &Settings) -> Result<Tokenizer> 
     }
 }
 
-fn kind_name(settings: &Settings) -> &str {
+fn kind_name(settings: &LmSettings) -> &str {
     match settings.tokenizer.as_str() {
         name if name.ends_with(".json") => "tokenizer.json",
         "characters" => "chars",

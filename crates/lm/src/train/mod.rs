@@ -1,9 +1,9 @@
 //! Training a language model: settings, tokens, updates, validation, and the run's folder.
 //!
 //! [`Language`] is the kind of training that [`farad::train::Training`] drives; [`LanguageModel`] is what its
-//! loop sees. `Settings` has the rows of this kind, of the model and of the loop. Whatever can be wrong with
+//! loop sees. `LmSettings` has the rows of this kind, of the model and of the loop. Whatever can be wrong with
 //! text and tokenizer (`Tokenized`) is found before there is a folder. [`Trainer`] is the state and one
-//! update; [`Score`] judges a model on a text; [`Learned`] is what a run has learned, for those who use it;
+//! update; [`TextScore`] judges a model on a text; [`Learned`] is what a run has learned, for those who use it;
 //! [`report`] writes down how it ended. Nothing here prints.
 //!
 //! `best.safetensors` is the model of the best validation, `checkpoint.safetensors` is where training stands;
@@ -31,8 +31,8 @@ pub use breakdown::{Breakdown, Share};
 pub use clock::Speed;
 pub use kind::{KIND, Language, LanguageSetup};
 pub use learned::Learned;
-pub use score::Score;
-pub use settings::Settings;
+pub use score::TextScore;
+pub use settings::LmSettings;
 pub use tokenized::{TokenParts, Tokenized};
 pub use trainee::LanguageModel;
 pub use trainer::Trainer;

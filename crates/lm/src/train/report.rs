@@ -3,7 +3,7 @@
 use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, count, counted, json, visible};
 use farad::train::{Outcome as Told, Tone};
 
-use super::{Breakdown, Learned, Score, Settings, Speed};
+use super::{Breakdown, Learned, LmSettings, Speed, TextScore};
 use crate::error::Result;
 
 /// Tokens of the training text of wikitext-2, with the end of every line: the epoch that is published.
@@ -13,9 +13,9 @@ const PUBLISHED_EPOCH: f64 = 2_088_628.0;
 const EXCERPT: usize = 240;
 
 /// What a report needs to know beside the run.
-pub struct Outcome<'a> {
+pub struct LmReportInputs<'a> {
     /// What was asked for.
-    pub settings: &'a Settings,
+    pub settings: &'a LmSettings,
     /// Numbers that were learned.
     pub parameters: usize,
     /// Tokens that were trained on.
@@ -27,14 +27,14 @@ pub struct Outcome<'a> {
     /// Where the time of an update went, if there were enough of them to see.
     pub breakdown: Option<Breakdown>,
     /// The best model on a text, and which text.
-    pub score: (Score, &'a str),
+    pub score: (TextScore, &'a str),
     /// Text by the model.
     pub sample: &'a str,
     /// Where it ran.
     pub device: &'a str,
 }
 
-impl Outcome<'_> {
+impl LmReportInputs<'_> {
     /// How good it is, in a line.
     pub fn sentence(&self) -> String {
         let (score, on) = &self.score;
@@ -69,13 +69,13 @@ impl Outcome<'_> {
 }
 
 /// How well a text was predicted.
-pub fn sentence(score: &Score, on: &str) -> String {
+pub fn sentence(score: &TextScore, on: &str) -> String {
     let (loss, perplexity, tokens) = (score.loss, score.perplexity(), counted(score.tokens, "token"));
     format!("{on} loss {loss:.4}, perplexity {perplexity:.2} ({tokens}, each predicted once)")
 }
 
 /// What a score says, for people and for programs, and how many tokens per second were learned from.
-pub(super) fn outcome(learned: &Learned, (score, on): (Score, &str), rate: Option<f64>) -> Told {
+pub(super) fn outcome(learned: &Learned, (score, on): (TextScore, &str), rate: Option<f64>) -> Told {
     let value = json!({
         "text": on, "tokens": score.tokens, "loss": score.loss, "perplexity": score.perplexity(),
         "updates": learned.updates, "validation_loss": learned.validation_loss,
@@ -86,7 +86,7 @@ pub(super) fn outcome(learned: &Learned, (score, on): (Score, &str), rate: Optio
 }
 
 /// Writes `plots/` and `report.md` into a run.
-pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
+pub fn write(run: &Run, outcome: &LmReportInputs) -> Result<()> {
     let log = LogTable::read(run.log_path())?;
     let about = format!("{}, seed {}, {}", outcome.settings.shape(), outcome.settings.seed, outcome.device);
     let (training, validation) = (log.series("loss"), log.series("validation_loss"));
@@ -105,8 +105,8 @@ pub fn write(run: &Run, outcome: &Outcome) -> Result<()> {
     Ok(run.write_report(&page(run, outcome)?)?)
 }
 
-fn page(run: &Run, outcome: &Outcome) -> Result<String> {
-    let Outcome { settings, breakdown, .. } = outcome;
+fn page(run: &Run, outcome: &LmReportInputs) -> Result<String> {
+    let LmReportInputs { settings, breakdown, .. } = outcome;
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
     let (rate, decay, warm) = (settings.learning_rate, settings.weight_decay, settings.warm_up);
     let (batch, accumulate) = (settings.batch, settings.accumulate);

@@ -15,14 +15,14 @@ const MOST_WINDOWS: usize = 64;
 
 /// How well a model predicts a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Score {
+pub struct TextScore {
     /// Tokens that were predicted.
     pub tokens: usize,
     /// The mean cross-entropy in nats.
     pub loss: f64,
 }
 
-impl Score {
+impl TextScore {
     /// `e` to the power of the loss: as if the model chose evenly among this many tokens.
     pub fn perplexity(&self) -> f64 {
         self.loss.exp()
@@ -36,7 +36,7 @@ impl Score {
         (tokens, name): (&Tokens, &str),
         most: usize,
         mut watch: impl FnMut(usize, usize),
-    ) -> Result<Score> {
+    ) -> Result<TextScore> {
         let options = model.options();
         let windows = MOST_LOGITS / (options.context * options.vocabulary).max(1);
         let coverage = Coverage::new(tokens, name, windows.clamp(1, MOST_WINDOWS), options.context)?;
@@ -61,7 +61,7 @@ impl Score {
             total += f64::from(sum.item()?);
         }
         let tokens = (0..batches).map(|n| coverage.predicted_in(n)).sum();
-        Ok(Score { tokens, loss: total / tokens as f64 })
+        Ok(TextScore { tokens, loss: total / tokens as f64 })
     }
 }
 

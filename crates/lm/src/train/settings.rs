@@ -3,7 +3,7 @@
 
 use farad::optim::schedule::{Cosine, Warmup};
 use farad::run::{Run, count, counted};
-use farad::train::settings::{Range, Settings as _, Takes};
+use farad::train::settings::{NumberRange, SettingsTable as _, Takes};
 use farad::train::{LoopSettings, moments};
 use farad::{Device, Precision};
 
@@ -12,26 +12,26 @@ use crate::model::ModelOptions;
 use crate::tokenize::TokenizerKind;
 
 /// Numbers from 0 on.
-const FROM_ZERO: Takes = Takes::Number(Range::from(0.0));
+const FROM_ZERO: Takes = Takes::Number(NumberRange::from(0.0));
 /// Shares of one.
-const SHARE: Takes = Takes::Number(Range::from(0.0).below(1.0));
+const SHARE: Takes = Takes::Number(NumberRange::from(0.0).below(1.0));
 /// Parts of an update, and passes: as many as their product can be counted.
 const MANY: Takes = Takes::Whole(1, 1_000_000);
 
 farad::train::settings! {
-    /// What a language model is trained with. [`Settings::new`] has what is good for a first one.
+    /// What a language model is trained with. [`LmSettings::new`] has what is good for a first one.
     ///
     /// ```
-    /// use farad::train::settings::Settings as _;
-    /// use farad_lm::train::Settings;
-    /// let mut settings = Settings::new();
+    /// use farad::train::settings::SettingsTable as _;
+    /// use farad_lm::train::LmSettings;
+    /// let mut settings = LmSettings::new();
     /// settings.set("batch=8")?;
     /// assert_eq!(settings.batch, 8);
     /// let text = settings.set("wdth=64").unwrap_err().to_string();
     /// assert!(text.starts_with("settings: there is no key `wdth`; did you mean `width`?"));
     /// # Ok::<(), farad_lm::Error>(())
     /// ```
-    pub struct Settings {
+    pub struct LmSettings {
         data: String = String::new(), Takes::Text, "The text: a file or a folder.";
         tokenizer ["tokeniser"]: String = "chars".into(), Takes::Text, "What tokens are: bytes, chars, words, bpe, or the path of a tokenizer.json.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
@@ -43,7 +43,7 @@ farad::train::settings! {
         learning_rate: f64 = 1e-3, FROM_ZERO, "The largest learning rate.";
         final_rate: f64 = 0.1, SHARE, "The share of the learning rate that is left at the end.";
         warm_up: u64 = 100, Takes::from(0), "Updates over which the rate grows to its largest.";
-        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::Named::names()), "The optimizer of the weights.";
+        #[later] optimizer ["optimiser"]: String = "adamw".into(), Takes::one_of(farad::optim::OptimizerRow::names()), "The optimizer of the weights.";
         weight_decay: f64 = 0.1, FROM_ZERO, "How strongly matrices and tables decay to zero.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
         mixed: bool = false, Takes::Truth, "Whether products are computed in f16 (mixed precision).";
@@ -55,9 +55,9 @@ farad::train::settings! {
     }
 }
 
-impl Settings {
+impl LmSettings {
     /// A small model that learns characters within minutes.
-    pub fn new() -> Settings {
+    pub fn new() -> LmSettings {
         let model = ModelOptions {
             layers: 4,
             heads: 4,
@@ -67,12 +67,12 @@ impl Settings {
             ..ModelOptions::default()
         };
         let course = LoopSettings { evaluate_every: 250, keep_best: true, ..LoopSettings::default() };
-        Settings { model, course, ..Settings::default() }
+        LmSettings { model, course, ..LmSettings::default() }
     }
 
     /// Of a run.
-    pub fn of(run: &Run) -> Result<Settings> {
-        let mut settings = Settings::new();
+    pub fn of(run: &Run) -> Result<LmSettings> {
+        let mut settings = LmSettings::new();
         settings.take(run.config())?;
         settings.check()?;
         settings.model.check()?;
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn tables_give_the_settings_back() {
-        let mut settings = Settings { batch: 7, ..Settings::new() };
+        let mut settings = LmSettings { batch: 7, ..LmSettings::new() };
         settings.model.dropout = 0.25;
         settings.course.patience = 3;
-        let mut back = Settings::new();
+        let mut back = LmSettings::new();
         back.take(&settings.table()).expect("reads");
         assert_eq!(back, settings);
     }
@@ -157,7 +157,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("farad-lm-settings-{}.toml", std::process::id()));
         let refused = |text: &str| {
             std::fs::write(&path, text).expect("writes");
-            Settings::new().take_file(&path).unwrap_err().to_string()
+            LmSettings::new().take_file(&path).unwrap_err().to_string()
         };
         let text = refused("layer = 3");
         assert!(
@@ -181,7 +181,7 @@ mod tests {
         );
         std::fs::write(&path, "layers = 3\nlearning_rate = 1\nactivation = \"swiglu\"\ntokeniser = \"bpe\"")
             .expect("writes");
-        let mut settings = Settings::new();
+        let mut settings = LmSettings::new();
         settings.take_file(&path).expect("reads");
         std::fs::remove_file(&path).expect("removes");
         assert_eq!((settings.model.layers, settings.learning_rate), (3, 1.0));
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn values_that_make_no_sense_are_refused() {
         let refused = |assignment: &str| {
-            let mut settings = Settings::new();
+            let mut settings = LmSettings::new();
             match settings.set(assignment) {
                 Ok(()) => settings.check().unwrap_err().to_string(),
                 Err(error) => error.to_string(),
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn epochs_count_where_updates_do_not() {
-        let mut settings = Settings { batch: 4, updates: 0, epochs: 2, ..Settings::new() };
+        let mut settings = LmSettings { batch: 4, updates: 0, epochs: 2, ..LmSettings::new() };
         settings.model.context = 10;
         assert_eq!(settings.updates_in_all(100), 6);
         settings.updates = 5;

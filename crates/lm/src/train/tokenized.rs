@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use farad::Device;
 use farad::run::Run;
 
-use super::Settings;
+use super::LmSettings;
 use super::learned;
 use crate::data::{Corpus, SourceText, TokenFile, Tokens};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub struct Tokenized {
 impl Tokenized {
     /// Reads the text of settings, makes the tokenizer, and fills in the vocabulary. A run that starts from the weights of
     /// another has its tokenizer.
-    pub fn new(settings: &mut Settings) -> Result<Tokenized> {
+    pub fn new(settings: &mut LmSettings) -> Result<Tokenized> {
         settings.check()?;
         let kind = settings.tokenizer_kind()?;
         let corpus = Corpus::open(Path::new(&settings.data), &kind, settings.validation)?;

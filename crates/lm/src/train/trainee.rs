@@ -6,14 +6,14 @@
 
 use std::path::PathBuf;
 
-use farad::run::{Cell, Checkpoint, Run, Value, count, counted, json};
-use farad::train::{LoopSettings, Outcome, Standing, Summary, Trainee, Validation, Watcher};
+use farad::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
+use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher};
 use farad::{Device, RandomState, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Probe, UpdateClock};
 use super::learned::{Vocabulary, check_vocabulary};
-use super::{Breakdown, KIND, Learned, Score, Settings, Speed, TokenParts, Trainer, report};
+use super::{Breakdown, KIND, Learned, LmSettings, Speed, TextScore, TokenParts, Trainer, report};
 
 /// The columns of the log.
 const COLUMNS: [&str; 4] = ["tokens", "loss", "learning_rate", "validation_loss"];
@@ -33,7 +33,7 @@ struct StoredLanguage {
 pub struct LanguageModel {
     trainer: Trainer,
     parts: TokenParts,
-    settings: Settings,
+    settings: LmSettings,
     /// Where its checkpoints are, for messages.
     checkpoint: PathBuf,
     /// The loss at the last validation.
@@ -45,7 +45,7 @@ pub struct LanguageModel {
 
 impl LanguageModel {
     /// Before its first update, in a run that has its tokens.
-    pub(super) fn new(run: &Run, settings: Settings, device: &Device) -> crate::Result<LanguageModel> {
+    pub(super) fn new(run: &Run, settings: LmSettings, device: &Device) -> crate::Result<LanguageModel> {
         let parts = TokenParts::open(run, device)?;
         check_vocabulary(run.path(), &parts.tokenizer, &settings)?;
         let trainer = Trainer::new(&settings, &parts, device)?;
@@ -122,18 +122,18 @@ impl Trainee for LanguageModel {
         COLUMNS.map(str::to_string).to_vec()
     }
 
-    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
         let loss = losses.and_then(|losses| losses.first().copied());
         let rate = loss.map(|_| self.trainer.rate_at(step.saturating_sub(1)));
         let mut row = vec![(step * self.settings.update_tokens()).into(), loss.into(), rate.into()];
-        row.extend(validation.map_or(vec![Cell::default()], |validation| validation.cells.clone()));
+        row.extend(validation.map_or(vec![LogCell::default()], |validation| validation.cells.clone()));
         row
     }
 
     fn validate(&mut self) -> Result<Option<Validation>> {
         let Some(tokens) = &self.parts.validation else { return Ok(None) };
         let (text, most) = ((tokens, "the validation text"), self.settings.validation_tokens);
-        let loss = Score::of(self.trainer.model(), self.trainer.precision(), text, most, |_, _| {})?.loss;
+        let loss = TextScore::of(self.trainer.model(), self.trainer.precision(), text, most, |_, _| {})?.loss;
         self.validation = Some(loss);
         Ok(Some(Validation { goodness: -loss, later_wins: false, cells: vec![loss.into()] }))
     }
@@ -217,12 +217,12 @@ impl Trainee for LanguageModel {
         "now judging".into()
     }
 
-    fn conclude(&mut self, run: &Run, summary: &Summary, watcher: &dyn Watcher) -> Result<Outcome> {
+    fn conclude(&mut self, run: &Run, summary: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome> {
         let learned = Learned::of(run, self.trainer.device())?;
         let (tokens, on) = self.parts.judged();
         let score = learned.judge(tokens, on, watcher)?;
         let sample = learned.sample(self.settings.sample)?;
-        let outcome = report::Outcome {
+        let outcome = report::LmReportInputs {
             settings: &self.settings,
             parameters: self.trainer.model().parameter_count(),
             train_tokens: self.parts.train.len(),

@@ -7,7 +7,7 @@ use farad::run::Checkpoint;
 use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
 use farad::{Device, Precision, Tensor};
 
-use super::{Settings, TokenParts};
+use super::{LmSettings, TokenParts};
 use crate::data::Windows;
 use crate::error::Result;
 use crate::model::Transformer;
@@ -28,7 +28,7 @@ pub struct Trainer {
 impl Trainer {
     /// Before the first update. Weights are drawn from the CPU's random numbers, dropout from the device's; both begin at
     /// the seed.
-    pub fn new(settings: &Settings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
+    pub fn new(settings: &LmSettings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
         farad::seed(settings.seed);
         let model = Transformer::new(&settings.model)?.try_to_device(device)?;
         device.seed(settings.seed);
@@ -140,7 +140,7 @@ impl Trainer {
 }
 
 /// The optimizer that settings ask for, with moments as they suit these models.
-fn made(settings: &Settings, model: &Transformer) -> Box<dyn AnyOptimizer> {
+fn made(settings: &LmSettings, model: &Transformer) -> Box<dyn AnyOptimizer> {
     let [matrices, others] = model.groups();
     let groups = vec![(matrices, settings.weight_decay as f32), (others, 0.0)];
     let clip = (settings.clip > 0.0).then_some(Clip::Norm(settings.clip as f32));

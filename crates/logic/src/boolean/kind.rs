@@ -4,15 +4,17 @@ use std::path::Path;
 
 use farad::Device;
 use farad::run::{Run, Table, Value, count, json};
-use farad::train::settings::{Setting, Settings as _};
-use farad::train::{Asked, Kind, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::train::settings::{Setting, SettingsTable as _};
+use farad::train::{
+    Asked, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit,
+};
 use farad_circuit::Statistics;
 
 use super::predictor::FunctionInUse;
 use super::report;
-use super::settings::Settings;
+use super::settings::BooleanSettings;
 use super::table::TruthTable;
-use super::trainee::{KIND, Learned, Learner};
+use super::trainee::{KIND, LearnedFunction, Learner};
 use crate::error::Result;
 
 const NAME: &str = "table";
@@ -20,7 +22,7 @@ const NAME: &str = "table";
 /// Boolean functions from tables.
 pub struct BooleanTables;
 
-impl Kind for BooleanTables {
+impl TrainingKind for BooleanTables {
     fn name(&self) -> &'static str {
         KIND
     }
@@ -35,15 +37,15 @@ impl Kind for BooleanTables {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        Settings::rows()
+        BooleanSettings::rows()
     }
 
     fn defaults(&self, _: &str) -> farad::Result<Vec<(&'static str, Table)>> {
-        Ok(vec![("default", Settings::new().table())])
+        Ok(vec![("default", BooleanSettings::new().table())])
     }
 
     fn prepare(&self, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
-        let mut settings = Settings::new();
+        let mut settings = BooleanSettings::new();
         asked.fill(&mut settings)?;
         if settings.data.is_empty() {
             return Err(TrainError::NeedsData { subject: NAME.into() }.into());
@@ -56,7 +58,7 @@ impl Kind for BooleanTables {
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
-        let mut settings = Settings::of(run)?;
+        let mut settings = BooleanSettings::of(run)?;
         asked.fill(&mut settings)?;
         Ok(Box::new(ReadyBoolean::new(settings, asked.device_of(run)?)?))
     }
@@ -75,7 +77,7 @@ impl Kind for BooleanTables {
     }
 
     fn inspect(&self, run: &Run) -> farad::Result<Value> {
-        let settings = Settings::of(run)?;
+        let settings = BooleanSettings::of(run)?;
         let mut value = json!({
             "run": run.path().display().to_string(),
             "kind": run.kind(),
@@ -85,7 +87,7 @@ impl Kind for BooleanTables {
         });
         let mut updates = 0;
         if run.checkpoint()?.is_some() {
-            let learned = Learned::of(run)?;
+            let learned = LearnedFunction::of(run)?;
             let statistics = Statistics::of(&learned.netlist);
             updates = learned.steps;
             value["circuit"] = json!({
@@ -115,12 +117,12 @@ impl Kind for BooleanTables {
 
 /// Everything that a training is made of.
 struct ReadyBoolean {
-    settings: Settings,
+    settings: BooleanSettings,
     learner: Learner,
 }
 
 impl ReadyBoolean {
-    fn new(mut settings: Settings, device: Device) -> Result<ReadyBoolean> {
+    fn new(mut settings: BooleanSettings, device: Device) -> Result<ReadyBoolean> {
         settings.device = device.name().to_string();
         let table = TruthTable::read(Path::new(&settings.data), &settings.target)?;
         let learner = Learner::new(settings.clone(), &table, &device)?;

@@ -16,6 +16,6 @@ mod trainee;
 pub use kind::BooleanTables;
 pub use patch::patch;
 pub use report::{BooleanVerdict, conclude, judge, simplified};
-pub use settings::Settings;
+pub use settings::BooleanSettings;
 pub use table::{BitRows, TruthTable};
-pub use trainee::{KIND, Learned};
+pub use trainee::{KIND, LearnedFunction};

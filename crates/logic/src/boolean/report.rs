@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Value, count, counted, json};
 use farad_circuit::equivalence::Budget;
-use farad_circuit::simplify::{Options, simplify};
+use farad_circuit::simplify::{SimplifyOptions, simplify};
 use farad_circuit::{Circuit, Drawing, Netlist, Simulator, Statistics};
 
 use super::patch::patch;
 use super::table::{BitRows, TruthTable};
-use super::trainee::Learned;
+use super::trainee::LearnedFunction;
 use crate::error::Result;
 
 /// What is known of a run's circuit.
 pub struct BooleanVerdict {
     /// What was learned.
-    pub learned: Learned,
+    pub learned: LearnedFunction,
     /// Rows that were learned, and whether they are all that there are.
     pub rows: usize,
     /// Whether every combination of inputs was among them.
@@ -95,7 +95,7 @@ impl BooleanVerdict {
 
 /// Corrects, simplifies and judges the kept circuit of a run.
 pub fn judge(run: &Run) -> Result<BooleanVerdict> {
-    let learned = Learned::of(run)?;
+    let learned = LearnedFunction::of(run)?;
     let settings = &learned.settings;
     let table = TruthTable::read(Path::new(&settings.data), &settings.target)?;
     let (rows, held) = table.parts(settings.test, settings.seed);
@@ -108,7 +108,8 @@ pub fn judge(run: &Run) -> Result<BooleanVerdict> {
         false => (learned.netlist.clone(), 0),
     };
     let time = Some(Duration::from_secs(settings.simplify_seconds));
-    let options = Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() };
+    let options =
+        SimplifyOptions { time, proof: Budget { time, ..Budget::default() }, ..SimplifyOptions::default() };
     let smaller = simplify(&netlist, &options)?;
     let held_back = match &held {
         Some(held) => Some((held.count, held.count - wrong(&smaller.netlist, held)?)),
@@ -137,7 +138,7 @@ const SIMPLIFIED: &str = "circuits/simplified.json";
 pub fn simplified(run: &Run) -> Result<Netlist> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let stored = read(SIMPLIFIED).filter(|_| {
-        let learned = Learned::of(run).map(|learned| text(&learned.netlist));
+        let learned = LearnedFunction::of(run).map(|learned| text(&learned.netlist));
         learned.is_ok_and(|learned| read(LEARNED).as_ref() == Some(&learned))
     });
     match stored.and_then(|text| Circuit::from_json(&text).ok()) {

@@ -1,17 +1,17 @@
 //! A Boolean function in training: its network, a step, checkpoints, and the circuit that a run has learned.
 
 use farad::nn::Module;
-use farad::run::{Cell, Checkpoint, Run, Value, counted, json};
+use farad::run::{Checkpoint, LogCell, Run, Value, counted, json};
 use farad::train::{
-    AnyOptimizer, LoopSettings, OptimizerOptions, Outcome, Summary, TrainError, Trainee, Validation, Watcher,
-    optimizer,
+    AnyOptimizer, LoopSettings, OptimizerOptions, Outcome, TrainError, Trainee, TrainingSummary, Validation,
+    Watcher, optimizer,
 };
 use farad::{DType, Device, Tensor};
 use farad_circuit::Netlist;
 use serde::{Deserialize, Serialize};
 
 use super::report;
-use super::settings::Settings;
+use super::settings::BooleanSettings;
 use super::table::{BitRows, TruthTable};
 use crate::error::{Error, Result};
 use crate::layer::{GateLayer, GateNetwork, Pass};
@@ -38,7 +38,7 @@ struct StoredBoolean {
 }
 
 /// A network for a table.
-pub fn network(settings: &Settings, inputs: usize, outputs: usize) -> Result<GateNetwork> {
+pub fn network(settings: &BooleanSettings, inputs: usize, outputs: usize) -> Result<GateNetwork> {
     let widths = settings.widths(inputs, outputs);
     let layer = |(n, pair): (usize, &[usize])| {
         let (from, to) = (pair[0], pair[1]);
@@ -69,7 +69,7 @@ impl DeviceRows {
 
 /// A Boolean function in training.
 pub struct Learner {
-    settings: Settings,
+    settings: BooleanSettings,
     network: GateNetwork,
     optimizer: Box<dyn AnyOptimizer>,
     rows: DeviceRows,
@@ -84,7 +84,7 @@ pub struct Learner {
 
 impl Learner {
     /// Before the first step.
-    pub fn new(settings: Settings, table: &TruthTable, device: &Device) -> Result<Learner> {
+    pub fn new(settings: BooleanSettings, table: &TruthTable, device: &Device) -> Result<Learner> {
         let network = network(&settings, table.inputs.len(), table.outputs.len())?.to_device(device);
         let (learned, _) = table.parts(settings.test, settings.seed);
         let groups = vec![(network.parameters(), 0.0)];
@@ -181,9 +181,9 @@ impl Trainee for Learner {
         ["loss", "right"].map(str::to_string).to_vec()
     }
 
-    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
         let mut row = vec![losses.and_then(|losses| losses.first().copied()).into()];
-        row.extend(validation.map_or(vec![Cell::default()], |validation| validation.cells.clone()));
+        row.extend(validation.map_or(vec![LogCell::default()], |validation| validation.cells.clone()));
         row
     }
 
@@ -247,7 +247,7 @@ impl Trainee for Learner {
         "now simplifying and proving the circuit".into()
     }
 
-    fn conclude(&mut self, run: &Run, _: &Summary, _: &dyn Watcher) -> farad::Result<Outcome> {
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, _: &dyn Watcher) -> farad::Result<Outcome> {
         let verdict = report::conclude(run)?;
         Ok(Outcome::new(verdict.json(), verdict.sentence())
             .next("export RUN --format verilog --out RUN/verilog", "use the circuit elsewhere")
@@ -256,9 +256,9 @@ impl Trainee for Learner {
 }
 
 /// What a run has learned.
-pub struct Learned {
+pub struct LearnedFunction {
     /// What it was trained with.
-    pub settings: Settings,
+    pub settings: BooleanSettings,
     /// Updates made.
     pub steps: u64,
     /// After which of them the network was kept.
@@ -267,10 +267,10 @@ pub struct Learned {
     pub netlist: Netlist,
 }
 
-impl Learned {
+impl LearnedFunction {
     /// Reads a run's checkpoint. Needs neither its data nor its device.
-    pub fn of(run: &Run) -> Result<Learned> {
-        let settings = Settings::of(run)?;
+    pub fn of(run: &Run) -> Result<LearnedFunction> {
+        let settings = BooleanSettings::of(run)?;
         let nothing = || TrainError::NothingLearned { path: run.path().into() };
         let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
         let stored: StoredBoolean = checkpoint.value()?;
@@ -279,6 +279,6 @@ impl Learned {
         let mut netlist = network.to_netlist("table")?;
         netlist.inputs = stored.inputs;
         netlist.outputs.iter_mut().zip(stored.outputs).for_each(|(output, name)| output.name = name);
-        Ok(Learned { settings, steps: checkpoint.step(), kept_after: stored.best_step, netlist })
+        Ok(LearnedFunction { settings, steps: checkpoint.step(), kept_after: stored.best_step, netlist })
     }
 }

@@ -3,15 +3,15 @@
 use farad::data::{Array, Elements, Motion, Random, Transform, Warp};
 use rayon::prelude::*;
 
-use super::data::{Levels, Part};
-use super::settings::Settings;
+use super::data::{HostSamples, Levels};
+use super::settings::ClassifierSettings;
 use crate::error::Result;
 
 /// The random stream of the copies.
 const COPIES: u32 = 0x6c63_6f70;
 
 /// How copies differ from their pictures.
-fn warp(settings: &Settings) -> Warp {
+fn warp(settings: &ClassifierSettings) -> Warp {
     let elastic =
         Motion::Elastic { alpha: settings.elastic_alpha as f32, sigma: settings.elastic_sigma as f32 };
     let rows = [
@@ -25,7 +25,7 @@ fn warp(settings: &Settings) -> Warp {
 
 /// The copies that the settings ask for, one set of pictures after the other; none if they ask for none, or if these are no
 /// pictures. A copy depends on the seed, its number and that of its picture only.
-pub fn copies(settings: &Settings, part: &Part) -> Result<Option<Part>> {
+pub fn copies(settings: &ClassifierSettings, part: &HostSamples) -> Result<Option<HostSamples>> {
     let (warp, count) = (warp(settings), settings.copies as usize);
     let Levels::Bytes(bytes) = &part.levels else { return Ok(None) };
     if count == 0 {
@@ -44,5 +44,5 @@ pub fn copies(settings: &Settings, part: &Part) -> Result<Option<Part>> {
         farad::Result::Ok(())
     })?;
     let labels = part.labels.repeat(count);
-    Ok(Some(Part { levels: Levels::Bytes(copied), labels, shape: part.shape }))
+    Ok(Some(HostSamples { levels: Levels::Bytes(copied), labels, shape: part.shape }))
 }

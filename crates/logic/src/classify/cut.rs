@@ -6,7 +6,7 @@
 use farad_circuit::{Netlist, Simulator};
 use rayon::prelude::*;
 
-use super::data::Part;
+use super::data::HostSamples;
 use super::packed::pack;
 use crate::error::Result;
 
@@ -28,7 +28,7 @@ pub struct Ballots {
 
 impl Ballots {
     /// Lets the netlist of votes look at samples.
-    pub fn of(votes: &Netlist, thresholds: &[f32], part: &Part) -> Result<Ballots> {
+    pub fn of(votes: &Netlist, thresholds: &[f32], part: &HostSamples) -> Result<Ballots> {
         let planes = Simulator::new(votes)?.run(&pack(part, thresholds).slices());
         Ok(Ballots { planes, labels: part.labels.iter().map(|&label| label as usize).collect() })
     }

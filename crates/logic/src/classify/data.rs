@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use farad::TrainError;
-use farad::data::{Array, Column, Csv, Dataset, Elements, Form, NamedSet, Opened, Random, TargetKind};
+use farad::data::{Array, Column, Csv, Dataset, Elements, NamedSet, Opened, Random, SampleForm, TargetKind};
 
-use super::Settings;
+use super::ClassifierSettings;
 use crate::error::{Error, Result};
 
 /// Drawn digits to train on, and to judge.
@@ -68,7 +68,7 @@ impl TaskKind {
 
     /// Whether samples are pictures of bytes.
     pub fn is_picture(self) -> bool {
-        self.set().form != Form::Table
+        self.set().form != SampleForm::Table
     }
 
     /// The data set.
@@ -104,7 +104,7 @@ impl Levels {
 
 /// Some samples of a set, on the host.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct HostSamples {
     /// The numbers.
     pub levels: Levels,
     /// The class of each sample.
@@ -113,7 +113,7 @@ pub struct Part {
     pub shape: [usize; 3],
 }
 
-impl Part {
+impl HostSamples {
     /// Numbers of a sample.
     pub fn features(&self) -> usize {
         self.shape.iter().product()
@@ -138,7 +138,7 @@ impl Part {
     }
 
     /// These samples and others of the same shape and kind; without the others if they are of another kind.
-    pub(super) fn with(&self, others: &Part) -> Part {
+    pub(super) fn with(&self, others: &HostSamples) -> HostSamples {
         let mut all = self.clone();
         match (&mut all.levels, &others.levels) {
             (Levels::Bytes(own), Levels::Bytes(more)) => own.extend(more),
@@ -150,7 +150,7 @@ impl Part {
     }
 
     /// The samples at these places.
-    fn picked(&self, places: &[usize]) -> Part {
+    fn picked(&self, places: &[usize]) -> HostSamples {
         fn rows<T: Copy>(all: &[T], width: usize, places: &[usize]) -> Vec<T> {
             places.iter().flat_map(|&place| &all[place * width..][..width]).copied().collect()
         }
@@ -158,11 +158,11 @@ impl Part {
             Levels::Bytes(bytes) => Levels::Bytes(rows(bytes, self.features(), places)),
             Levels::Numbers(numbers) => Levels::Numbers(rows(numbers, self.features(), places)),
         };
-        Part { levels, labels: rows(&self.labels, 1, places), shape: self.shape }
+        HostSamples { levels, labels: rows(&self.labels, 1, places), shape: self.shape }
     }
 
     /// All but a share of the samples, and that share, in an order from the seed.
-    fn cut(self, share: f64, seed: u64, stream: u32) -> (Part, Part) {
+    fn cut(self, share: f64, seed: u64, stream: u32) -> (HostSamples, HostSamples) {
         let order = Random::at(seed, stream, 0).permutation(self.len());
         let kept = self.len() - ((share * self.len() as f64).round() as usize).clamp(1, self.len() - 1);
         (self.picked(&order[..kept]), self.picked(&order[kept..]))
@@ -171,13 +171,13 @@ impl Part {
 
 /// A set in its three parts.
 #[derive(Clone, Debug)]
-pub struct Data {
+pub struct ClassifierData {
     /// To learn from.
-    pub train: Part,
+    pub train: HostSamples,
     /// To choose the best circuit by.
-    pub validation: Part,
+    pub validation: HostSamples,
     /// To judge it.
-    pub test: Part,
+    pub test: HostSamples,
     /// The names of the classes.
     pub classes: Vec<String>,
     /// The names of a table's columns; none of pictures.
@@ -186,9 +186,9 @@ pub struct Data {
     pub target: String,
 }
 
-impl Data {
+impl ClassifierData {
     /// Opens what the settings ask for; they say where it was found afterwards.
-    pub fn open(settings: &mut Settings) -> Result<Data> {
+    pub fn open(settings: &mut ClassifierSettings) -> Result<ClassifierData> {
         let seed = settings.seed as u64;
         let (sets, classes) = sets(settings)?;
         if classes.len() < 2 {
@@ -217,13 +217,13 @@ impl Data {
             TaskKind::Table => table(settings).columns(&settings.data)?,
             _ => (vec![], String::new()),
         };
-        Ok(Data { train, validation, test, classes, columns, target })
+        Ok(ClassifierData { train, validation, test, classes, columns, target })
     }
 }
 
 /// Refuses a table whose target is a number that is measured, not a class: most of its values are there once.
-fn refuse_numbers(settings: &Settings, sets: &[Part], classes: &[String]) -> Result<()> {
-    let samples: usize = sets.iter().map(Part::len).sum();
+fn refuse_numbers(settings: &ClassifierSettings, sets: &[HostSamples], classes: &[String]) -> Result<()> {
+    let samples: usize = sets.iter().map(HostSamples::len).sum();
     let numbers = classes.iter().all(|class| class.parse::<f64>().is_ok());
     let measured = numbers && classes.len() > FEW_VALUES && 4 * classes.len() > samples;
     if settings.task_kind() != TaskKind::Table || !measured {
@@ -234,7 +234,7 @@ fn refuse_numbers(settings: &Settings, sets: &[Part], classes: &[String]) -> Res
 }
 
 /// The training and, where there is one, the test part of a set, and its classes.
-fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
+fn sets(settings: &mut ClassifierSettings) -> Result<(Vec<HostSamples>, Vec<String>)> {
     let task = settings.task_kind();
     if let Some(draw) = task.set().draw.filter(|_| settings.data == "synthetic") {
         let [train, test] = [draw(DRAWN.0, 1), draw(DRAWN.1, 2)];
@@ -250,7 +250,7 @@ fn sets(settings: &mut Settings) -> Result<(Vec<Part>, Vec<String>)> {
 }
 
 /// The samples of a set, decoded.
-fn part(set: &dyn Dataset) -> Result<Part> {
+fn part(set: &dyn Dataset) -> Result<HostSamples> {
     let (mut levels, mut labels, mut shape) = (None, Vec::with_capacity(set.len()), None);
     for index in 0..set.len() {
         let sample = set.get(index)?;
@@ -275,7 +275,7 @@ fn part(set: &dyn Dataset) -> Result<Part> {
         let what = "samples have no numbers to learn from";
         return Err(Error::Encoding { what, found: 0, wanted: 1 });
     }
-    Ok(Part { levels, labels, shape })
+    Ok(HostSamples { levels, labels, shape })
 }
 
 /// Where the data are: where the user says, or in one of the usual places.
@@ -287,7 +287,7 @@ fn place(task: TaskKind, asked: &str) -> Result<PathBuf> {
     }
 }
 
-fn table(settings: &Settings) -> Csv {
+fn table(settings: &ClassifierSettings) -> Csv {
     let column = |text: &str| Column::Name(text.into());
     let mut csv = Csv::new().kind(TargetKind::Class);
     if !settings.header {

@@ -2,26 +2,28 @@
 
 use farad::Device;
 use farad::run::{Run, Table, Value, json};
-use farad::train::settings::{Setting, Settings as _};
-use farad::train::{Asked, Kind, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::train::settings::{Setting, SettingsTable as _};
+use farad::train::{
+    Asked, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit,
+};
 use farad_circuit::Statistics;
 
-use super::data::{Data, TaskKind};
-use super::learned::Learned;
+use super::data::{ClassifierData, TaskKind};
+use super::learned::LearnedClassifier;
 use super::predictor::CircuitInUse;
 use super::presets::{PRESETS, Preset};
 use super::report::{self, ClassifierVerdict};
-use super::settings::Settings;
+use super::settings::ClassifierSettings;
 use super::speed::{CircuitSpeed, measure};
 use super::trainee::{Classifier, KIND};
-use super::trainer::Trainer;
+use super::trainer::ClassifierTrainer;
 use crate::error::{Error, Result};
 use crate::network::NetworkBlock;
 
 /// Logic networks that classify.
 pub struct Classifiers;
 
-impl Kind for Classifiers {
+impl TrainingKind for Classifiers {
     fn name(&self) -> &'static str {
         KIND
     }
@@ -35,12 +37,12 @@ impl Kind for Classifiers {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        Settings::rows()
+        ClassifierSettings::rows()
     }
 
     fn defaults(&self, subject: &str) -> farad::Result<Vec<(&'static str, Table)>> {
         let task = task_named(subject)?;
-        let of = |preset: &Preset| Ok((preset.name, Settings::new(task, preset.name)?.table()));
+        let of = |preset: &Preset| Ok((preset.name, ClassifierSettings::new(task, preset.name)?.table()));
         PRESETS.iter().map(of).collect()
     }
 
@@ -48,12 +50,12 @@ impl Kind for Classifiers {
         let task = task_named(asked.subject)?;
         // The model is what everything else starts from, wherever it is given.
         let model = asked.text("model").unwrap_or_else(|| PRESETS[0].name.into());
-        let mut settings = Settings::new(task, &model)?;
+        let mut settings = ClassifierSettings::new(task, &model)?;
         fill(asked, &mut settings)?;
         settings.task = task.name().into();
         agree_on_wires(asked, &mut settings)?;
         let device = asked.device_or_best()?;
-        let data = Data::open(&mut settings)?;
+        let data = ClassifierData::open(&mut settings)?;
         // Only those who chose layers are held to them.
         if !chosen(asked, "layers") {
             settings.suit(data.classes.len());
@@ -65,16 +67,16 @@ impl Kind for Classifiers {
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
-        let mut settings = Settings::of(run)?;
+        let mut settings = ClassifierSettings::of(run)?;
         fill(asked, &mut settings)?;
         let device = asked.device_of(run)?;
-        let data = Data::open(&mut settings)?;
+        let data = ClassifierData::open(&mut settings)?;
         Ok(Box::new(ReadyClassifier::new(settings, data, &device)?))
     }
 
     fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> farad::Result<Outcome> {
         let timed = asked.flag("speed").is_some();
-        if timed && !Settings::of(run)?.task_kind().is_picture() {
+        if timed && !ClassifierSettings::of(run)?.task_kind().is_picture() {
             return Err(Error::SpeedOfTable.into());
         }
         let verdict = report::judge(run)?;
@@ -96,7 +98,7 @@ impl Kind for Classifiers {
     }
 
     fn inspect(&self, run: &Run) -> farad::Result<Value> {
-        let settings = Settings::of(run)?;
+        let settings = ClassifierSettings::of(run)?;
         let mut value = json!({
             "run": run.path().display().to_string(),
             "kind": run.kind(),
@@ -110,7 +112,7 @@ impl Kind for Classifiers {
             value["steps"] = json!(0);
             return Ok(value);
         }
-        let learned = Learned::of(run)?;
+        let learned = LearnedClassifier::of(run)?;
         let statistics = Statistics::of(&learned.netlist()?);
         value["steps"] = json!(learned.steps);
         value["kept_after"] = json!(learned.kept_after);
@@ -155,7 +157,7 @@ fn task_named(name: &str) -> farad::Result<TaskKind> {
 }
 
 /// Applies the flags. Epochs on the command line override the updates of a file or of the run.
-fn fill(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
+fn fill(asked: &Asked, settings: &mut ClassifierSettings) -> farad::Result<()> {
     asked.fill(settings)?;
     if asked.flag("epochs").is_some() && asked.flag("updates").is_none() && !asked.sets("updates") {
         settings.updates = 0;
@@ -170,7 +172,7 @@ fn chosen(asked: &Asked, key: &str) -> bool {
 
 /// Gates of another run mean something on its wires only, and these are of its seed: it is taken over, unless another was
 /// asked for.
-fn agree_on_wires(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
+fn agree_on_wires(asked: &Asked, settings: &mut ClassifierSettings) -> farad::Result<()> {
     let from = &settings.course.from;
     if from.is_empty() {
         return Ok(());
@@ -180,7 +182,7 @@ fn agree_on_wires(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
         let (path, found, wanted) = (other.path().into(), other.kind().into(), KIND.into());
         return Err(TrainError::OtherKind { path, found, wanted }.into());
     }
-    let (found, wanted) = (Settings::of(&other)?.seed, settings.seed);
+    let (found, wanted) = (ClassifierSettings::of(&other)?.seed, settings.seed);
     if found != wanted && chosen(asked, "seed") {
         let (path, found) = (other.path().into(), found.to_string());
         return Err(Error::OtherWires { path, found, wanted: wanted.to_string() }.into());
@@ -191,20 +193,24 @@ fn agree_on_wires(asked: &Asked, settings: &mut Settings) -> farad::Result<()> {
 
 /// Everything that a training is made of.
 struct ReadyClassifier {
-    settings: Settings,
-    data: Data,
-    trainer: Trainer,
+    settings: ClassifierSettings,
+    data: ClassifierData,
+    trainer: ClassifierTrainer,
 }
 
 impl ReadyClassifier {
     /// A network that cannot be built, or that the device cannot hold, is found here.
-    fn new(mut settings: Settings, data: Data, device: &Device) -> Result<ReadyClassifier> {
+    fn new(
+        mut settings: ClassifierSettings,
+        data: ClassifierData,
+        device: &Device,
+    ) -> Result<ReadyClassifier> {
         settings.device = device.name().to_string();
         // When it is validated is a number of steps from here on, and the run says which.
         if settings.course.evaluate_every == 0 {
-            settings.course.evaluate_every = Trainer::epoch_of(&settings, &data.train);
+            settings.course.evaluate_every = ClassifierTrainer::epoch_of(&settings, &data.train);
         }
-        let trainer = Trainer::new(&settings, &data, device)?;
+        let trainer = ClassifierTrainer::new(&settings, &data, device)?;
         Ok(ReadyClassifier { settings, data, trainer })
     }
 }
@@ -229,7 +235,7 @@ fn layer(block: &NetworkBlock) -> Value {
 
 /// How fast the circuit classifies.
 fn speed(verdict: &ClassifierVerdict) -> Result<CircuitSpeed> {
-    let data = Data::open(&mut verdict.learned.settings.clone())?;
+    let data = ClassifierData::open(&mut verdict.learned.settings.clone())?;
     let thresholds = verdict.learned.network.encoding().levels()?;
     let gpu = Device::gpu(0).ok();
     measure(&verdict.simplified, &thresholds, &data.test, gpu.as_ref())

@@ -8,15 +8,15 @@ use farad_circuit::{Meta, Netlist};
 
 use super::data::TaskKind;
 use super::model::{self, BRIGHTEST};
-use super::settings::Settings;
-use super::trainee::Stored;
+use super::settings::ClassifierSettings;
+use super::trainee::StoredClassifier;
 use crate::error::Result;
 use crate::network::LogicNetwork;
 
 /// What a run has learned.
-pub struct Learned {
+pub struct LearnedClassifier {
     /// What it was trained with.
-    pub settings: Settings,
+    pub settings: ClassifierSettings,
     /// Steps made.
     pub steps: u64,
     /// The network that was best on the validation part.
@@ -35,15 +35,15 @@ pub struct Learned {
     pub target: String,
 }
 
-impl Learned {
+impl LearnedClassifier {
     /// Reads a run's checkpoint. Needs neither its data nor its device.
-    pub fn of(run: &Run) -> Result<Learned> {
-        let settings = Settings::of(run)?;
+    pub fn of(run: &Run) -> Result<LearnedClassifier> {
+        let settings = ClassifierSettings::of(run)?;
         let nothing = || TrainError::NothingLearned { path: run.path().into() };
         let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
-        let stored: Stored = checkpoint.value()?;
+        let stored: StoredClassifier = checkpoint.value()?;
         let network = model::open(&settings, stored.shape, stored.classes.len(), &checkpoint)?;
-        Ok(Learned {
+        Ok(LearnedClassifier {
             settings,
             steps: checkpoint.step(),
             network,

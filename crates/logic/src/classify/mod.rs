@@ -1,13 +1,13 @@
 //! Training logic networks to classify: pictures and tables in, circuits out.
 //!
-//! - [`Settings`] is what a user may set. [`PRESETS`] has a row for every network by name, which settings
+//! - [`ClassifierSettings`] is what a user may set. [`PRESETS`] has a row for every network by name, which settings
 //!   start from.
 //! - `data` opens a set, and `samples` holds it on a device. `augment` makes changed copies of pictures, on
 //!   all cores before the first step.
-//! - `model` builds the network; [`Trainer`] is the state and one step.
+//! - `model` builds the network; [`ClassifierTrainer`] is the state and one step.
 //! - [`Classifier`] is what the training loop drives; [`Classifiers`] is the kind of training that the
 //!   command has.
-//! - [`Learned`] is what a run folder holds. The best network by validation of the hard accuracy is kept.
+//! - [`LearnedClassifier`] is what a run folder holds. The best network by validation of the hard accuracy is kept.
 //! - `smaller` makes the circuit small and `cut` its head; `repair` searches for a better one.
 //! - `report` judges the finished circuit on the test part, which nothing else sees.
 //!
@@ -33,15 +33,15 @@ mod speed;
 mod trainee;
 mod trainer;
 
-pub use data::{Data, Levels, Part, TaskKind};
+pub use data::{ClassifierData, HostSamples, Levels, TaskKind};
 pub use kind::Classifiers;
-pub use learned::Learned;
+pub use learned::LearnedClassifier;
 pub use model::{BRIGHTEST, build, need, open};
 pub use packed::{Packer, Planes, pack};
 pub use predictor::CircuitInUse;
 pub use presets::{PRESETS, Preset};
-pub use samples::{Augment, Margin, Samples};
-pub use settings::Settings;
+pub use samples::{Augment, DeviceSamples, Margin};
+pub use settings::ClassifierSettings;
 pub use speed::{CircuitSpeed, measure};
 pub use trainee::{Classifier, KIND};
-pub use trainer::Trainer;
+pub use trainer::ClassifierTrainer;

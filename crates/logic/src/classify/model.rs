@@ -5,8 +5,8 @@ use farad::run::Checkpoint;
 use farad::train::moments;
 use farad::{Device, Need};
 
-use super::data::{Levels, Part};
-use super::settings::Settings;
+use super::data::{HostSamples, Levels};
+use super::settings::ClassifierSettings;
 use crate::error::{Error, Result};
 use crate::network::{
     CompactLayer, GroupSum, LogicLayer, LogicNetwork, NetworkBlock, Reach, Thermometer, TreeShape, Trees,
@@ -21,10 +21,10 @@ const NEAR: f32 = 32.0;
 /// The network of a run before its first step, on a device. `samples` are what thresholds are taken from; without them
 /// the network has the right shape only.
 pub fn build(
-    settings: &Settings,
+    settings: &ClassifierSettings,
     shape: [usize; 3],
     classes: usize,
-    samples: Option<&Part>,
+    samples: Option<&HostSamples>,
     device: &Device,
 ) -> Result<LogicNetwork> {
     let encoding = encoding(settings, shape.iter().product(), samples)?;
@@ -44,7 +44,7 @@ pub fn build(
 
 /// What training a network of these settings needs of memory, at least; nothing is built for it. Trees count by what
 /// their kernels learn and what comes out of them.
-pub fn need(settings: &Settings, [_, height, width]: [usize; 3], samples: usize) -> Need {
+pub fn need(settings: &ClassifierSettings, [_, height, width]: [usize; 3], samples: usize) -> Need {
     let sizes = |sizes: &[i64]| sizes.iter().map(|&size| size as u128).collect::<Vec<_>>();
     let (layers, kernels) = (sizes(&settings.layers), sizes(&settings.kernels));
     let gates: u128 = layers.iter().sum();
@@ -75,7 +75,10 @@ struct PicturePlane {
 }
 
 /// The stages over windows, and how many bits they give.
-fn stages(settings: &Settings, [channels, height, width]: [usize; 3]) -> Result<(Vec<NetworkBlock>, usize)> {
+fn stages(
+    settings: &ClassifierSettings,
+    [channels, height, width]: [usize; 3],
+) -> Result<(Vec<NetworkBlock>, usize)> {
     let bits = settings.bits();
     let mut plane = PicturePlane { channels: channels * bits, beside: bits, height, width };
     let mut blocks = vec![];
@@ -96,7 +99,11 @@ fn of_stage(all: &[i64], stage: usize) -> usize {
 }
 
 /// A stage of trees, and height and width of what comes out.
-fn trees(settings: &Settings, stage: usize, plane: PicturePlane) -> Result<(NetworkBlock, (usize, usize))> {
+fn trees(
+    settings: &ClassifierSettings,
+    stage: usize,
+    plane: PicturePlane,
+) -> Result<(NetworkBlock, (usize, usize))> {
     let PicturePlane { channels, beside, height, width } = plane;
     let shape = TreeShape {
         channels,
@@ -116,7 +123,11 @@ fn trees(settings: &Settings, stage: usize, plane: PicturePlane) -> Result<(Netw
 }
 
 /// A stage of neurons over windows, and height and width of what comes out.
-fn neurons(settings: &Settings, stage: usize, plane: PicturePlane) -> Result<(NetworkBlock, (usize, usize))> {
+fn neurons(
+    settings: &ClassifierSettings,
+    stage: usize,
+    plane: PicturePlane,
+) -> Result<(NetworkBlock, (usize, usize))> {
     let PicturePlane { channels, beside, height, width } = plane;
     let reach = Reach::Window {
         channels,
@@ -131,7 +142,13 @@ fn neurons(settings: &Settings, stage: usize, plane: PicturePlane) -> Result<(Ne
     Ok((NetworkBlock::Compact(layer), reach.grid()))
 }
 
-fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: u64) -> Result<NetworkBlock> {
+fn layer(
+    settings: &ClassifierSettings,
+    inputs: usize,
+    outputs: usize,
+    seed: u64,
+    stream: u64,
+) -> Result<NetworkBlock> {
     let strength = settings.initial_logit as f32;
     let kind = match settings.wiring.as_str() {
         "learned" => {
@@ -151,7 +168,7 @@ fn layer(settings: &Settings, inputs: usize, outputs: usize, seed: u64, stream: 
 
 /// The kept network of a checkpoint, on the CPU.
 pub fn open(
-    settings: &Settings,
+    settings: &ClassifierSettings,
     shape: [usize; 3],
     classes: usize,
     checkpoint: &Checkpoint,
@@ -162,14 +179,18 @@ pub fn open(
     Ok(network)
 }
 
-fn encoding(settings: &Settings, features: usize, samples: Option<&Part>) -> Result<Thermometer> {
+fn encoding(
+    settings: &ClassifierSettings,
+    features: usize,
+    samples: Option<&HostSamples>,
+) -> Result<Thermometer> {
     let thresholds = settings.bits();
     let pictures = match samples {
         Some(part) => matches!(part.levels, Levels::Bytes(_)),
         None => settings.task_kind().is_picture(),
     };
     let quantiles = settings.encoding == "quantile" || !pictures;
-    let numbers = samples.filter(|_| quantiles).map(Part::numbers);
+    let numbers = samples.filter(|_| quantiles).map(HostSamples::numbers);
     let encoding = match (&numbers, quantiles) {
         (Some(numbers), _) => Thermometer::quantiles(features, thresholds, numbers)?,
         (None, true) => Thermometer::quantiles(features, thresholds, &vec![0.0; features])?,

@@ -4,7 +4,7 @@ use farad_circuit::{Line, WIDE_SAMPLES};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::data::{Levels, Part};
+use super::data::{HostSamples, Levels};
 
 /// The encoded bits of some samples: one plane per bit, sample `s` in bit `s % 64` of word `s / 64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Planes {
 
 /// Compares the numbers of samples with the thresholds of their features, row by row: see
 /// [`crate::Thermometer::levels`].
-pub fn pack(part: &Part, thresholds: &[f32]) -> Planes {
+pub fn pack(part: &HostSamples, thresholds: &[f32]) -> Planes {
     let (features, samples) = (part.features(), part.len());
     let count = thresholds.len() / features;
     let plane = |bit: usize| {
@@ -145,8 +145,11 @@ mod tests {
         let (features, samples) = (13, 600);
         let mut random = farad::data::Random::at(3, 1, 0);
         let bytes: Vec<u8> = (0..features * samples).map(|_| random.below(256) as u8).collect();
-        let part =
-            Part { levels: Levels::Bytes(bytes.clone()), labels: vec![0; samples], shape: [features, 1, 1] };
+        let part = HostSamples {
+            levels: Levels::Bytes(bytes.clone()),
+            labels: vec![0; samples],
+            shape: [features, 1, 1],
+        };
         let thresholds: Vec<f32> = (0..features * 3)
             .map(|n| [-4.0, 0.0, 0.5, 127.0, 127.5, 255.0, 255.5, 300.0, random.between(0.0, 255.0)][n % 9])
             .collect();

@@ -7,8 +7,8 @@ use farad::train::{Inputs, Outputs, Prediction, Predictor, Signature, TrainError
 use farad::{DType, Tensor};
 use farad_circuit::{Netlist, Simulator};
 
-use super::data::{Data, Levels, Part};
-use super::learned::Learned;
+use super::data::{ClassifierData, HostSamples, Levels};
+use super::learned::LearnedClassifier;
 use super::model::BRIGHTEST;
 use super::packed::pack;
 use super::repair;
@@ -30,7 +30,7 @@ pub struct CircuitInUse {
 impl CircuitInUse {
     /// Of a run. Its data are needed only if an earlier version made it, or if its head is to be cut by them.
     pub fn of(run: &Run) -> Result<CircuitInUse> {
-        let learned = Learned::of(run)?;
+        let learned = LearnedClassifier::of(run)?;
         let signature = signature(&learned)?;
         let raw = learned.netlist()?;
         let repaired = repair::stored(run, &raw);
@@ -62,7 +62,7 @@ impl CircuitInUse {
     }
 
     /// Samples as the circuit takes them.
-    fn part(&self, samples: &Tensor) -> farad::Result<Part> {
+    fn part(&self, samples: &Tensor) -> farad::Result<HostSamples> {
         let values = samples.cast(DType::F32).to_vec::<f32>()?;
         let levels = match self.signature.inputs {
             Inputs::Pictures { .. } => {
@@ -71,11 +71,11 @@ impl CircuitInUse {
             }
             Inputs::Table { .. } | Inputs::Array { .. } => Levels::Numbers(values),
         };
-        Ok(Part { levels, labels: vec![0; samples.shape()[0]], shape: self.shape })
+        Ok(HostSamples { levels, labels: vec![0; samples.shape()[0]], shape: self.shape })
     }
 
     /// How likely every class is, sample by sample: the softmax of its votes, as in training.
-    fn probabilities(&self, netlist: &Netlist, part: &Part) -> Result<Vec<Vec<f32>>> {
+    fn probabilities(&self, netlist: &Netlist, part: &HostSamples) -> Result<Vec<Vec<f32>>> {
         let outputs = Simulator::new(netlist)?.run(&pack(part, &self.thresholds).slices());
         let Outputs::Classes(classes) = &self.signature.outputs else { return Ok(vec![]) };
         let mut counts = vec![vec![0f32; classes.len()]; part.len()];
@@ -120,14 +120,14 @@ fn softmax(counts: &[f32], tau: f32) -> Vec<f32> {
 }
 
 /// What a circuit takes and says, by its run; columns that an earlier version did not write down are those of its data.
-fn signature(learned: &Learned) -> Result<Signature> {
+fn signature(learned: &LearnedClassifier) -> Result<Signature> {
     let [channels, height, width] = learned.shape;
     let inputs = match learned.settings.task_kind().is_picture() {
         true => Inputs::Pictures { channels, height, width },
         false => {
             let (mut columns, mut target) = (learned.columns.clone(), learned.target.clone());
             if columns.is_empty() {
-                let data = Data::open(&mut learned.settings.clone())?;
+                let data = ClassifierData::open(&mut learned.settings.clone())?;
                 (columns, target) = (data.columns, data.target);
             }
             if columns.len() != channels {

@@ -5,7 +5,7 @@
 //! runs changing.
 
 use super::data::TaskKind;
-use super::settings::Settings;
+use super::settings::ClassifierSettings;
 
 /// A network to train by name.
 pub struct Preset {
@@ -14,7 +14,7 @@ pub struct Preset {
     /// What it is, in a few words.
     pub about: &'static str,
     /// The settings, from those that all have.
-    settings: fn(TaskKind, Settings) -> Settings,
+    settings: fn(TaskKind, ClassifierSettings) -> ClassifierSettings,
 }
 
 /// All of them; the first one is the default.
@@ -65,21 +65,23 @@ impl Preset {
     }
 
     /// Its settings for a task, from those that all have.
-    pub(super) fn apply(&self, task: TaskKind, base: Settings) -> Settings {
+    pub(super) fn apply(&self, task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
         (self.settings)(task, base)
     }
 }
 
-fn small(task: TaskKind, base: Settings) -> Settings {
+fn small(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     match task {
         // Three minutes on two cores of a processor.
-        TaskKind::Mnist => Settings { levels: vec![0.25], tau: 5.0, updates: 13_350, ..written(base, 5) },
+        TaskKind::Mnist => {
+            ClassifierSettings { levels: vec![0.25], tau: 5.0, updates: 13_350, ..written(base, 5) }
+        }
         _ => by_task(task, base),
     }
 }
 
-fn medium(task: TaskKind, base: Settings) -> Settings {
-    Settings {
+fn medium(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
+    ClassifierSettings {
         layers: vec![8000; 6],
         wiring: "random".into(),
         forward: "soft".into(),
@@ -92,12 +94,12 @@ fn medium(task: TaskKind, base: Settings) -> Settings {
 }
 
 /// One wide layer whose wires are learned, on augmented copies. Published is a soft forward pass with tau 12.
-fn wired(task: TaskKind, base: Settings) -> Settings {
+fn wired(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     let base = match task {
-        TaskKind::Mnist => Settings { levels: vec![0.25], updates: 100_000, ..written(base, 20) },
-        _ => Settings { epochs: 200, ..by_task(task, base) },
+        TaskKind::Mnist => ClassifierSettings { levels: vec![0.25], updates: 100_000, ..written(base, 20) },
+        _ => ClassifierSettings { epochs: 200, ..by_task(task, base) },
     };
-    Settings {
+    ClassifierSettings {
         layers: vec![8000],
         candidates: 32,
         choice_spread: 1.0,
@@ -110,22 +112,23 @@ fn wired(task: TaskKind, base: Settings) -> Settings {
 }
 
 /// Copies of handwriting as LILogicNet has them. Its elastic moves are published as 64 of half a pixel.
-fn written(base: Settings, copies: i64) -> Settings {
-    Settings { copies, rotate: 10.0, shear: 10.0, scale: 0.1, elastic_alpha: 32.0, ..base }
+fn written(base: ClassifierSettings, copies: i64) -> ClassifierSettings {
+    ClassifierSettings { copies, rotate: 10.0, shear: 10.0, scale: 0.1, elastic_alpha: 32.0, ..base }
 }
 
 /// Copies that are moved and bent a little less, for networks of many layers.
-fn bent(base: Settings, copies: i64) -> Settings {
-    Settings { copies, rotate: 10.0, shear: 8.0, scale: 0.08, elastic_alpha: 30.0, ..base }
+fn bent(base: ClassifierSettings, copies: i64) -> ClassifierSettings {
+    ClassifierSettings { copies, rotate: 10.0, shear: 8.0, scale: 0.08, elastic_alpha: 30.0, ..base }
 }
 
 /// Stages of trees with OR pooling, then three layers on random wires.
-fn trees(task: TaskKind, base: Settings, small: bool) -> Settings {
-    let base = Settings { wiring: "random".into(), forward: "soft".into(), initial_logit: 5.0, ..base };
+fn trees(task: TaskKind, base: ClassifierSettings, small: bool) -> ClassifierSettings {
+    let base =
+        ClassifierSettings { wiring: "random".into(), forward: "soft".into(), initial_logit: 5.0, ..base };
     match task {
         TaskKind::Cifar10 => {
             let k = if small { 32 } else { 256 };
-            Settings {
+            ClassifierSettings {
                 kernels: vec![k, 4 * k, 16 * k, 32 * k],
                 windows: vec![3],
                 layers: vec![1280 * k, 640 * k, 320 * k],
@@ -144,7 +147,7 @@ fn trees(task: TaskKind, base: Settings, small: bool) -> Settings {
         }
         _ => {
             let k = if small { 16 } else { 64 };
-            Settings {
+            ClassifierSettings {
                 kernels: vec![k, 3 * k, 9 * k],
                 windows: vec![5, 3],
                 tree_padding: vec![0, 1],
@@ -161,13 +164,15 @@ fn trees(task: TaskKind, base: Settings, small: bool) -> Settings {
 }
 
 /// Convolutions of single gates, then two wide layers, all of neurons that choose among candidates.
-fn compact(task: TaskKind, base: Settings, small: bool) -> Settings {
+fn compact(task: TaskKind, base: ClassifierSettings, small: bool) -> ClassifierSettings {
     let k = if small { 128 } else { 256 };
     let base = match task {
-        TaskKind::Cifar10 => Settings { mirror: true, shift: 2, edge: true, validation: 0.1, ..base },
-        _ => Settings { shift: 1, ..bent(base, 20) },
+        TaskKind::Cifar10 => {
+            ClassifierSettings { mirror: true, shift: 2, edge: true, validation: 0.1, ..base }
+        }
+        _ => ClassifierSettings { shift: 1, ..bent(base, 20) },
     };
-    Settings {
+    ClassifierSettings {
         kernels: vec![k, k, 4 * k, 4 * k],
         windows: vec![3],
         strides: vec![2, 1, 2, 1],
@@ -185,8 +190,8 @@ fn compact(task: TaskKind, base: Settings, small: bool) -> Settings {
     }
 }
 
-fn conv(task: TaskKind, base: Settings) -> Settings {
-    Settings {
+fn conv(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
+    ClassifierSettings {
         kernels: vec![32, 96, 288],
         layers: vec![8000, 4000, 2000],
         wiring: "random".into(),
@@ -202,9 +207,9 @@ fn conv(task: TaskKind, base: Settings) -> Settings {
 }
 
 /// What suits the pictures of a task, where no recipe says it.
-fn by_task(task: TaskKind, base: Settings) -> Settings {
+fn by_task(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     match task {
-        TaskKind::Cifar10 => Settings { thresholds: 3, mirror: true, ..base },
+        TaskKind::Cifar10 => ClassifierSettings { thresholds: 3, mirror: true, ..base },
         _ => base,
     }
 }

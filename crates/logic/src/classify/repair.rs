@@ -10,12 +10,12 @@
 
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
-use farad_circuit::repair::{self as search, Options, Reading, RepairedClassifier, Suggestion};
-use farad_circuit::{Netlist, Node, Statistics, Wire};
+use farad_circuit::repair::{self as search, Reading, RepairedClassifier, SearchOptions, Suggestion};
+use farad_circuit::{GateNode, Netlist, Statistics, Wire};
 use serde::{Deserialize, Serialize};
 
-use super::data::{Data, Part};
-use super::learned::Learned;
+use super::data::{ClassifierData, HostSamples};
+use super::learned::LearnedClassifier;
 use super::packed::pack;
 use super::report::{self, classify, hash, netlist_in, text};
 use super::smaller::{CircuitForm, SMALL, smaller};
@@ -33,7 +33,7 @@ const NOTE: &str = "circuits/repair.json";
 
 /// What repair did to a circuit: `repair.json`. Shares are of samples that are right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Note {
+pub struct ClassifierRepairNote {
     /// A hash of the files of the learned and the repaired circuit.
     #[serde(default)]
     circuits: u64,
@@ -49,7 +49,7 @@ pub struct Note {
     pub cut: bool,
 }
 
-impl Note {
+impl ClassifierRepairNote {
     /// The same in a sentence.
     pub fn words(&self) -> String {
         let shares = |[before, after]: [f64; 2]| format!("{:.2} → {:.2} %", 100.0 * before, 100.0 * after);
@@ -68,13 +68,13 @@ impl Note {
 #[derive(Clone, Debug)]
 pub(super) struct StoredRepair {
     pub form: CircuitForm,
-    pub note: Note,
+    pub note: ClassifierRepairNote,
 }
 
 /// The repaired circuit from the run's folder; none if there is none, or it is of another circuit.
 pub(super) fn stored(run: &Run, learned: &Netlist) -> Option<StoredRepair> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
-    let note: Note = serde_json::from_str(&read(NOTE)?).ok()?;
+    let note: ClassifierRepairNote = serde_json::from_str(&read(NOTE)?).ok()?;
     let circuit = read(REPAIRED)?;
     match note.circuits == hash(&[&text(learned), &circuit]) {
         true => Some(StoredRepair { form: CircuitForm::read(netlist_in(&circuit)?)?, note }),
@@ -84,7 +84,7 @@ pub(super) fn stored(run: &Run, learned: &Netlist) -> Option<StoredRepair> {
 
 /// Which circuits are repaired, and from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum ClassifierSelection {
     /// Small ones, from what was learned: a search that takes seconds.
     Small,
     /// Any, from what was learned.
@@ -97,7 +97,7 @@ pub enum Which {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Became {
     /// A better circuit, which is kept.
-    Better(Note),
+    Better(ClassifierRepairNote),
     /// Nothing better was found.
     Same {
         /// Candidates tried.
@@ -121,21 +121,26 @@ impl Became {
 }
 
 /// Repairs the circuit of a run and keeps what is better. From what was learned it does the same however often it is begun.
-pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -> Result<Became> {
+pub fn repair(
+    run: &Run,
+    effort: &Effort,
+    which: ClassifierSelection,
+    watcher: &dyn Watcher,
+) -> Result<Became> {
     let nothing = Became::Same { candidates: 0, cut: false };
     if effort.candidates == 0 {
         return Ok(nothing);
     }
-    let learned = Learned::of(run)?;
-    let data = Data::open(&mut learned.settings.clone())?;
+    let learned = LearnedClassifier::of(run)?;
+    let data = ClassifierData::open(&mut learned.settings.clone())?;
     let netlist = learned.netlist()?;
     watcher.advanced(0, 2, "simplifying");
-    let former = stored(run, &netlist).filter(|_| which == Which::Again);
+    let former = stored(run, &netlist).filter(|_| which == ClassifierSelection::Again);
     let before = match report::stored(run, &netlist, former.as_ref()) {
         Some(stored) => stored,
         None => smaller(&learned, &report::form(&learned, former.as_ref(), Some(&data))?)?,
     };
-    if which == Which::Small && Statistics::of(&before.netlist).active > SMALL {
+    if which == ClassifierSelection::Small && Statistics::of(&before.netlist).active > SMALL {
         return Ok(nothing);
     }
     watcher.advanced(1, 2, "repairing");
@@ -147,7 +152,7 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
         CircuitForm::Number(_) => CircuitForm::Number(found.netlist),
     };
     let after = smaller(&learned, &form)?;
-    let judged = |part: &Part| -> Result<[f64; 2]> {
+    let judged = |part: &HostSamples| -> Result<[f64; 2]> {
         Ok([share(&learned, &before.netlist, part)?, share(&learned, &after.netlist, part)?])
     };
     let (validation, test) = (judged(&data.validation)?, judged(&data.test)?);
@@ -159,7 +164,7 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
     }
     // Whoever repairs again adds to what was done before.
     let first = former.map(|former| former.note);
-    let note = Note {
+    let note = ClassifierRepairNote {
         circuits: hash(&[&text(&netlist), &text(form.netlist())]),
         validation: [first.as_ref().map_or(validation[0], |note| note.validation[0]), validation[1]],
         test: [first.as_ref().map_or(test[0], |note| note.test[0]), test[1]],
@@ -177,10 +182,10 @@ pub fn repair(run: &Run, effort: &Effort, which: Which, watcher: &dyn Watcher) -
 
 /// The circuit that the search begins with, and changes that are likely to help.
 fn begin(
-    learned: &Learned,
+    learned: &LearnedClassifier,
     former: Option<&StoredRepair>,
     simplified: &Netlist,
-    data: &Data,
+    data: &ClassifierData,
 ) -> Result<(CircuitForm, Vec<Suggestion>)> {
     if Statistics::of(simplified).active <= SMALL {
         return Ok((CircuitForm::Number(simplified.clone().without_parts()), vec![]));
@@ -194,14 +199,14 @@ fn begin(
 }
 
 fn run_search(
-    learned: &Learned,
+    learned: &LearnedClassifier,
     form: &CircuitForm,
     suggestions: &[Suggestion],
-    data: &Data,
+    data: &ClassifierData,
     effort: &Effort,
 ) -> Result<RepairedClassifier> {
     let thresholds = learned.network.encoding().levels()?;
-    let samples = |part: &Part| search::Samples {
+    let samples = |part: &HostSamples| search::PanelSamples {
         planes: pack(part, &thresholds).planes,
         labels: part.labels.iter().map(|&label| label as usize).collect(),
     };
@@ -217,14 +222,14 @@ fn run_search(
             Reading::Votes { of: of.clone(), classes, scale }
         }
     };
-    let circuit = search::Classifier { netlist: form.netlist(), reading, suggestions };
+    let circuit = search::ClassifierCircuit { netlist: form.netlist(), reading, suggestions };
     let seed = (learned.settings.seed as u64).wrapping_add(effort.seed);
-    let options = Options { candidates: effort.candidates, time: effort.time, seed };
+    let options = SearchOptions { candidates: effort.candidates, time: effort.time, seed };
     Ok(search::repair_classifier(&circuit, &train, &validation, &options)?)
 }
 
 /// The share of some samples that a circuit has right.
-fn share(learned: &Learned, netlist: &Netlist, part: &Part) -> Result<f64> {
+fn share(learned: &LearnedClassifier, netlist: &Netlist, part: &HostSamples) -> Result<f64> {
     let seen = classify(netlist, &learned.network.encoding().levels()?, part)?;
     let right = seen.iter().zip(&part.labels).filter(|(seen, label)| **seen == **label as usize).count();
     Ok(right as f64 / part.len().max(1) as f64)
@@ -238,13 +243,13 @@ fn suggestions(network: &LogicNetwork, netlist: &Netlist) -> Result<Vec<Suggesti
     for block in network.layers() {
         let gates = block.gates();
         let nodes = netlist.gates.get(first..first + gates).unwrap_or_default();
-        let mut suggest = |margin: f32, n: usize, node: Node| {
+        let mut suggest = |margin: f32, n: usize, node: GateNode| {
             unsure.push((margin, Suggestion { gate: first + n, node }));
         };
         if let Some(logits) = logits(block)? {
             for (n, (node, logits)) in nodes.iter().zip(logits.chunks_exact(FUNCTIONS)).enumerate() {
                 let (margin, gate) = crate::repair::second_best(node.gate, logits);
-                suggest(margin, n, Node { gate, ..*node });
+                suggest(margin, n, GateNode { gate, ..*node });
             }
         }
         if let NetworkBlock::Wired(layer) = block {
@@ -252,7 +257,8 @@ fn suggestions(network: &LogicNetwork, netlist: &Netlist) -> Result<Vec<Suggesti
             for (row, (margin, wire)) in second.into_iter().enumerate() {
                 let (n, wire) = (row % gates, Wire((below.start + wire as usize) as u32));
                 let Some(&node) = nodes.get(n) else { continue };
-                let node = if row < gates { Node { a: wire, ..node } } else { Node { b: wire, ..node } };
+                let node =
+                    if row < gates { GateNode { a: wire, ..node } } else { GateNode { b: wire, ..node } };
                 suggest(margin, n, node);
             }
         }

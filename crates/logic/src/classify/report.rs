@@ -4,16 +4,16 @@
 //! checkpoint, so they may be called again at any time. What is judged is the circuit itself, not the network.
 
 use farad::fit::Confusion;
-use farad::fit::samples::{self, Judged};
+use farad::fit::samples::{self, JudgedSample};
 use farad::run::{
     Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, Value, count, counted, json,
 };
 use farad_circuit::{Circuit, Drawing, LookupTables, Netlist, Simulator, Statistics};
 
-use super::data::{Data, Levels, Part};
-use super::learned::Learned;
+use super::data::{ClassifierData, HostSamples, Levels};
+use super::learned::LearnedClassifier;
 use super::packed::pack;
-use super::repair::{self, Note, StoredRepair};
+use super::repair::{self, ClassifierRepairNote, StoredRepair};
 use super::smaller::{CircuitForm, Smaller, smaller};
 use crate::error::Result;
 use crate::histogram;
@@ -21,7 +21,7 @@ use crate::histogram;
 /// What is known of a run's circuit.
 pub struct ClassifierVerdict {
     /// What was learned.
-    pub learned: Learned,
+    pub learned: LearnedClassifier,
     /// Samples of the test part.
     pub samples: usize,
     /// Which classes were taken for which.
@@ -64,7 +64,7 @@ impl ClassifierVerdict {
     }
 
     /// What repair did, if the circuit was repaired.
-    pub fn repair(&self) -> Option<&Note> {
+    pub fn repair(&self) -> Option<&ClassifierRepairNote> {
         self.repaired.as_ref().map(|repaired| &repaired.note)
     }
 
@@ -117,7 +117,7 @@ impl ClassifierVerdict {
 }
 
 /// The classes that a circuit sees in samples.
-pub fn classify(netlist: &Netlist, thresholds: &[f32], part: &Part) -> Result<Vec<usize>> {
+pub fn classify(netlist: &Netlist, thresholds: &[f32], part: &HostSamples) -> Result<Vec<usize>> {
     let planes = pack(part, thresholds);
     let outputs = Simulator::new(netlist)?.run(&planes.slices());
     let bit = |plane: &Vec<u64>, sample: usize| (plane[sample / 64] >> (sample % 64) & 1) as usize;
@@ -128,8 +128,8 @@ pub fn classify(netlist: &Netlist, thresholds: &[f32], part: &Part) -> Result<Ve
 
 /// Simplifies and judges the kept circuit of a run.
 pub fn judge(run: &Run) -> Result<ClassifierVerdict> {
-    let learned = Learned::of(run)?;
-    let data = Data::open(&mut learned.settings.clone())?;
+    let learned = LearnedClassifier::of(run)?;
+    let data = ClassifierData::open(&mut learned.settings.clone())?;
     let netlist = learned.netlist()?;
     let repaired = repair::stored(run, &netlist);
     let small = match stored(run, &netlist, repaired.as_ref()) {
@@ -137,7 +137,7 @@ pub fn judge(run: &Run) -> Result<ClassifierVerdict> {
         None => smaller(&learned, &form(&learned, repaired.as_ref(), Some(&data))?)?,
     };
     let thresholds = learned.network.encoding().levels()?;
-    let confusion = |part: &Part, seen: &[usize]| {
+    let confusion = |part: &HostSamples, seen: &[usize]| {
         let mut confusion = Confusion::new(data.classes.len());
         part.labels.iter().zip(seen).for_each(|(&label, &seen)| confusion.add(label as usize, seen));
         confusion
@@ -162,16 +162,16 @@ pub fn judge(run: &Run) -> Result<ClassifierVerdict> {
 }
 
 /// Whether a circuit can be made smaller only with the data that its head is cut by.
-fn is_cut(learned: &Learned, repaired: Option<&StoredRepair>) -> bool {
+fn is_cut(learned: &LearnedClassifier, repaired: Option<&StoredRepair>) -> bool {
     repaired.is_none() && learned.settings.head == "cut"
 }
 
 /// The circuit of a run before it is made smaller: the repaired one, or what was learned, its head cut by the data if it is
 /// to be.
 pub(super) fn form(
-    learned: &Learned,
+    learned: &LearnedClassifier,
     repaired: Option<&StoredRepair>,
-    data: Option<&Data>,
+    data: Option<&ClassifierData>,
 ) -> Result<CircuitForm> {
     match repaired {
         Some(repaired) => Ok(repaired.form.clone()),
@@ -180,15 +180,15 @@ pub(super) fn form(
 }
 
 /// Samples of the test part with what the circuit saw; none if they are no pictures.
-fn sheet(learned: &Learned, test: &Part, seen: &[usize]) -> Option<Sheet> {
+fn sheet(learned: &LearnedClassifier, test: &HostSamples, seen: &[usize]) -> Option<Sheet> {
     let Levels::Bytes(bytes) = &test.levels else { return None };
-    let judged = |(place, &class): (usize, &i32)| Judged {
+    let judged = |(place, &class): (usize, &i32)| JudgedSample {
         place,
         class: class as usize,
         seen: seen[place],
         sure: None,
     };
-    let all: Vec<Judged> = test.labels.iter().enumerate().map(judged).collect();
+    let all: Vec<JudgedSample> = test.labels.iter().enumerate().map(judged).collect();
     let drawn = samples::sheet(&all, &learned.classes, &about(learned), |place| {
         let levels = &bytes[place * test.features()..][..test.features()];
         let values: Vec<f32> = levels.iter().map(|&level| f32::from(level) / 255.0).collect();
@@ -260,13 +260,13 @@ pub(super) fn netlist_in(text: &str) -> Option<Netlist> {
 
 /// The simplified circuit of a run: from its file if that is of this very circuit, else made anew, for which a head that
 /// is cut needs the run's data.
-pub fn simplified(run: &Run, learned: &Learned) -> Result<Smaller> {
+pub fn simplified(run: &Run, learned: &LearnedClassifier) -> Result<Smaller> {
     let netlist = learned.netlist()?;
     let repaired = repair::stored(run, &netlist);
     match stored(run, &netlist, repaired.as_ref()) {
         Some(stored) => Ok(stored),
         None => {
-            let open = || Data::open(&mut learned.settings.clone());
+            let open = || ClassifierData::open(&mut learned.settings.clone());
             let data = is_cut(learned, repaired.as_ref()).then(open).transpose()?;
             smaller(learned, &form(learned, repaired.as_ref(), data.as_ref())?)
         }
@@ -295,7 +295,7 @@ pub fn conclude(run: &Run) -> Result<ClassifierVerdict> {
 }
 
 /// What a picture is about: the run in a few words.
-fn about(learned: &Learned) -> String {
+fn about(learned: &LearnedClassifier) -> String {
     let settings = &learned.settings;
     format!("{}, seed {}, {}", settings.title(), settings.seed, settings.device)
 }
@@ -434,7 +434,7 @@ fn facts(run: &Run, verdict: &ClassifierVerdict) -> Result<Vec<(&'static str, St
                 100.0 * verdict.validation
             ),
         ),
-        ("repair", verdict.repair().map_or("not repaired".into(), Note::words)),
+        ("repair", verdict.repair().map_or("not repaired".into(), ClassifierRepairNote::words)),
         ("lookup tables", tables(simplified)),
         ("proved equal", if verdict.proved { "yes".into() } else { "no".to_string() }),
         ("seed", settings.seed.to_string()),

@@ -6,7 +6,7 @@ use farad::Tensor;
 use farad::nn::Module;
 use farad::train::AnyOptimizer;
 
-use super::settings::Settings;
+use super::settings::ClassifierSettings;
 use crate::error::Result;
 use crate::network::neurons::CANDIDATES;
 use crate::network::{CompactLayer, LogicNetwork, NetworkBlock, Review};
@@ -16,7 +16,7 @@ const MOST_STEPS: u64 = 500;
 
 /// Reviews the neurons of a network after `steps` of `in_all` steps, if it is time to.
 pub fn after_step(
-    settings: &Settings,
+    settings: &ClassifierSettings,
     steps: u64,
     in_all: u64,
     network: &LogicNetwork,

@@ -4,11 +4,11 @@
 //! a batch, shifts it and compares it with thresholds.
 //!
 //! Invariant: after the first upload no picture crosses to the device again. A step uploads only the numbers
-//! of its samples and their shifts. Start at [`Samples::batch`].
+//! of its samples and their shifts. Start at [`DeviceSamples::batch`].
 
 use farad::{DType, Device, Tensor};
 
-use super::data::{Levels, Part};
+use super::data::{HostSamples, Levels};
 
 /// How a batch differs from the stored samples.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ impl From<usize> for Margin {
 
 /// Samples of a set on a device.
 #[derive(Clone, Debug)]
-pub struct Samples {
+pub struct DeviceSamples {
     /// Bytes in words, or numbers, sample by sample.
     stored: Tensor,
     bytes: bool,
@@ -54,9 +54,13 @@ pub struct Samples {
     device: Device,
 }
 
-impl Samples {
+impl DeviceSamples {
     /// Brings samples to a device, with a margin for shifts of up to so many pixels.
-    pub fn new(part: &Part, margin: impl Into<Margin>, device: &Device) -> farad::Result<Samples> {
+    pub fn new(
+        part: &HostSamples,
+        margin: impl Into<Margin>,
+        device: &Device,
+    ) -> farad::Result<DeviceSamples> {
         let [channels, height, width] = part.shape;
         let around = margin.into();
         let margin = around.pixels;
@@ -89,7 +93,16 @@ impl Samples {
         };
         let labels = Tensor::try_from_vec(&part.labels, [part.len()], device)?;
         let (places, device) = ([place(false), place(true)], device.clone());
-        Ok(Samples { stored, bytes, labels, places, pitch: [sample, row], margin, count: part.len(), device })
+        Ok(DeviceSamples {
+            stored,
+            bytes,
+            labels,
+            places,
+            pitch: [sample, row],
+            margin,
+            count: part.len(),
+            device,
+        })
     }
 
     /// How many samples there are.

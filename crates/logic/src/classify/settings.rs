@@ -3,22 +3,22 @@
 
 use farad::run::Run;
 use farad::train::LoopSettings;
-use farad::train::settings::{Range, Settings as _, Takes, no_choice};
+use farad::train::settings::{NumberRange, SettingsTable as _, Takes, no_choice};
 
 use super::data::TaskKind;
 use super::presets::Preset;
 use crate::error::Result;
 
 /// Numbers from 0 on.
-const FROM_ZERO: Takes = Takes::Number(Range::from(0.0));
+const FROM_ZERO: Takes = Takes::Number(NumberRange::from(0.0));
 /// Shares of one that leave something on both sides.
-const SHARE: Takes = Takes::Number(Range::above(0.0).below(1.0));
+const SHARE: Takes = Takes::Number(NumberRange::above(0.0).below(1.0));
 /// Sizes of layers, kernels and windows.
 const SIZES: Takes = Takes::Wholes(1, 1 << 22, 0);
 
 farad::train::settings! {
     /// What a logic network is trained with.
-    pub struct Settings {
+    pub struct ClassifierSettings {
         task: String = "logic-mnist".into(), Takes::one_of(TaskKind::ALL.map(TaskKind::name)), "What is learned.";
         model: String = "small".into(), Takes::one_of(Preset::names()), "Which network the settings started from.";
         data: String = String::new(), Takes::Text, "Where the data are; `synthetic` draws them.";
@@ -28,7 +28,7 @@ farad::train::settings! {
         updates: i64 = 0, Takes::from(0), "Total number of steps; 0: as many as the epochs have.";
         batch: i64 = 128, Takes::Whole(1, 1 << 20), "Samples per step.";
         learning_rate: f64 = 0.05, FROM_ZERO, "The largest learning rate.";
-        #[later] optimizer ["optimiser"]: String = "adam".into(), Takes::one_of(farad::optim::Named::names()), "The optimizer of the gates.";
+        #[later] optimizer ["optimiser"]: String = "adam".into(), Takes::one_of(farad::optim::OptimizerRow::names()), "The optimizer of the gates.";
         schedule: String = "cosine".into(), Takes::one_of(["constant", "cosine"]), "How the learning rate changes.";
         weight_decay: f64 = 0.0, FROM_ZERO, "The optimizer's decay of weights.";
         #[later] clip: f64 = 0.0, FROM_ZERO, "The largest norm of all gradients together; 0: no limit.";
@@ -46,7 +46,7 @@ farad::train::settings! {
         wiring: String = "learned".into(), Takes::one_of(["random", "unique", "learned", "resampled"]), "How layers are wired; resampled: neurons of sixteen candidates with wires of their own, also over windows.";
         candidates: i64 = 8, Takes::Whole(1, 64), "With learned wiring: how many inputs an operand of a gate chooses among.";
         choice_spread: f64 = 0.5, FROM_ZERO, "With learned wiring: the deviation of the candidates' logits at the start.";
-        #[later] resample_until: f64 = 0.67, Takes::Number(Range::from(0.0).to(1.0)), "With resampled wiring: until which share of all steps neurons draw candidates again.";
+        #[later] resample_until: f64 = 0.67, Takes::Number(NumberRange::from(0.0).to(1.0)), "With resampled wiring: until which share of all steps neurons draw candidates again.";
         #[later] resample_patience: i64 = 1000, Takes::from(1), "With resampled wiring: steps for which a neuron's entropy stands still before it draws again.";
         #[later] freeze_layers: bool = false, Takes::Truth, "With resampled wiring: whether layers become hard, one after the other from the input on, when nothing is drawn any more.";
         initial_logit: f64 = 2.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
@@ -56,11 +56,11 @@ farad::train::settings! {
         #[later] edge: bool = false, Takes::Truth, "Whether shifted pictures go on with the pixels of their edge; if not, with zeros.";
         mirror: bool = false, Takes::Truth, "Whether pictures are mirrored at random.";
         #[later] copies: i64 = 0, Takes::Whole(0, 1000), "Changed copies of every training picture, made before training; 0: the pictures themselves.";
-        #[later] rotate: f64 = 0.0, Takes::Number(Range::from(0.0).to(180.0)), "Degrees by which copies are rotated at most.";
-        #[later] shear: f64 = 0.0, Takes::Number(Range::from(0.0).to(60.0)), "Degrees by which copies are sheared at most.";
-        #[later] scale: f64 = 0.0, Takes::Number(Range::from(0.0).below(1.0)), "The share by which copies are larger or smaller at most.";
+        #[later] rotate: f64 = 0.0, Takes::Number(NumberRange::from(0.0).to(180.0)), "Degrees by which copies are rotated at most.";
+        #[later] shear: f64 = 0.0, Takes::Number(NumberRange::from(0.0).to(60.0)), "Degrees by which copies are sheared at most.";
+        #[later] scale: f64 = 0.0, Takes::Number(NumberRange::from(0.0).below(1.0)), "The share by which copies are larger or smaller at most.";
         #[later] elastic_alpha: f64 = 0.0, FROM_ZERO, "How strongly copies are bent: random moves of pixels, smoothed, times this.";
-        #[later] elastic_sigma: f64 = 6.0, Takes::Number(Range::above(0.0)), "Over how many pixels these moves are smoothed.";
+        #[later] elastic_sigma: f64 = 6.0, Takes::Number(NumberRange::above(0.0)), "Over how many pixels these moves are smoothed.";
         validation: f64 = 0.05, SHARE, "The share of the training set that is held out to choose the best circuit.";
         test: f64 = 0.2, SHARE, "The share that is held out for the test, if the set has no test part.";
         target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
@@ -78,13 +78,18 @@ const LEAST_OF_A_CLASS: i64 = 4;
 /// Steps of a table at least, where the settings are made to suit the data.
 const LEAST_STEPS: i64 = 600;
 
-impl Settings {
+impl ClassifierSettings {
     /// What is good for a task and a model.
-    pub fn new(task: TaskKind, model: &str) -> Result<Settings> {
+    pub fn new(task: TaskKind, model: &str) -> Result<ClassifierSettings> {
         let unknown = || no_choice("model", model, &Preset::names());
         let preset = Preset::named(model).ok_or_else(unknown)?;
         let course = LoopSettings { checkpoint_every: 500, keep_best: true, ..LoopSettings::default() };
-        let base = Settings { task: task.name().into(), model: model.into(), course, ..Settings::default() };
+        let base = ClassifierSettings {
+            task: task.name().into(),
+            model: model.into(),
+            course,
+            ..ClassifierSettings::default()
+        };
         let sized = preset.apply(task, base);
         Ok(match task {
             TaskKind::Table => sized.for_tables(),
@@ -93,8 +98,8 @@ impl Settings {
     }
 
     /// A network for pictures made one for tables.
-    fn for_tables(self) -> Settings {
-        Settings {
+    fn for_tables(self) -> ClassifierSettings {
+        ClassifierSettings {
             encoding: "quantile".into(),
             thresholds: 8,
             levels: vec![],
@@ -138,9 +143,9 @@ impl Settings {
     }
 
     /// Of a run.
-    pub fn of(run: &Run) -> Result<Settings> {
+    pub fn of(run: &Run) -> Result<ClassifierSettings> {
         // Keys that a run does not have are what they were before there were such keys, whatever its model is now.
-        let mut settings = Settings::default();
+        let mut settings = ClassifierSettings::default();
         settings.take_config(run.config())?;
         Ok(settings)
     }
@@ -162,7 +167,7 @@ mod tests {
 
     #[test]
     fn values_that_make_no_sense_are_refused() {
-        let mut settings = Settings::new(TaskKind::Mnist, "small").unwrap();
+        let mut settings = ClassifierSettings::new(TaskKind::Mnist, "small").unwrap();
         let mut refused = |assignment: &str| settings.set(assignment).unwrap_err().to_string();
         assert!(refused("batch").starts_with("settings: `batch` is not key=value\nhelp: "));
         assert_eq!(refused("batch=0"), "settings: batch takes a whole number from 1 on, not `0`");
@@ -182,7 +187,7 @@ mod tests {
     #[test]
     fn the_last_layer_suits_any_number_of_classes() {
         for (classes, last) in [(2, 480), (3, 480), (7, 483), (9, 486), (11, 484), (120, 480), (500, 2000)] {
-            let mut settings = Settings::new(TaskKind::Table, "small").unwrap();
+            let mut settings = ClassifierSettings::new(TaskKind::Table, "small").unwrap();
             settings.suit(classes);
             assert_eq!(settings.layers, [480, last], "{classes} classes");
             settings.suit(classes);
@@ -193,7 +198,7 @@ mod tests {
     #[test]
     fn small_tables_have_more_epochs() {
         for (samples, epochs) in [(10, 600), (114, 600), (640, 60), (100_000, 60)] {
-            let mut settings = Settings::new(TaskKind::Table, "small").unwrap();
+            let mut settings = ClassifierSettings::new(TaskKind::Table, "small").unwrap();
             settings.suit_samples(samples);
             assert_eq!(settings.epochs, epochs, "{samples} samples");
         }
@@ -201,7 +206,7 @@ mod tests {
 
     #[test]
     fn models_are_known_by_name() {
-        let unknown = Settings::new(TaskKind::Mnist, "huge").unwrap_err().to_string();
+        let unknown = ClassifierSettings::new(TaskKind::Mnist, "huge").unwrap_err().to_string();
         assert!(unknown.starts_with("settings: there is no model `huge`"), "{unknown}");
     }
 }

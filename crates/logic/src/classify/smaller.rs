@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use farad_circuit::equivalence::Budget;
-use farad_circuit::simplify::{Options, simplify};
+use farad_circuit::simplify::{SimplifyOptions, simplify};
 use farad_circuit::{Netlist, Statistics};
 
 use super::cut::{Ballots, deciding};
-use super::data::Data;
-use super::learned::Learned;
+use super::data::ClassifierData;
+use super::learned::LearnedClassifier;
 use crate::error::Result;
 
 /// Gates up to which a circuit is simplified as a whole: there, fewer gates are worth more than few levels.
@@ -50,7 +50,7 @@ pub enum CircuitForm {
 
 impl CircuitForm {
     /// Of a network, with the votes that decide on these data; without them with all votes.
-    pub fn of(learned: &Learned, data: Option<&Data>) -> Result<CircuitForm> {
+    pub fn of(learned: &LearnedClassifier, data: Option<&ClassifierData>) -> Result<CircuitForm> {
         let mut netlist = learned.network.to_netlist_of_votes(&learned.name())?;
         let head = learned.network.head();
         let group = head.features() / head.classes();
@@ -85,7 +85,7 @@ impl CircuitForm {
 }
 
 /// Makes a network's circuit smaller.
-pub fn smaller(learned: &Learned, form: &CircuitForm) -> Result<Smaller> {
+pub fn smaller(learned: &LearnedClassifier, form: &CircuitForm) -> Result<Smaller> {
     let small = Simplifier { options: options(learned), order: BitOrder::of(learned)? };
     let mut made = match form {
         CircuitForm::Votes { netlist, of } => {
@@ -118,9 +118,9 @@ pub fn smaller(learned: &Learned, form: &CircuitForm) -> Result<Smaller> {
     Ok(made)
 }
 
-fn options(learned: &Learned) -> Options {
+fn options(learned: &LearnedClassifier) -> SimplifyOptions {
     let time = Some(Duration::from_secs(learned.settings.simplify_seconds as u64));
-    Options { time, proof: Budget { time, ..Budget::default() }, ..Options::default() }
+    SimplifyOptions { time, proof: Budget { time, ..Budget::default() }, ..SimplifyOptions::default() }
 }
 
 /// Which input bits imply others: of two thresholds of a number, the higher one is never reached alone.
@@ -130,7 +130,7 @@ struct BitOrder {
 }
 
 impl BitOrder {
-    fn of(learned: &Learned) -> Result<BitOrder> {
+    fn of(learned: &LearnedClassifier) -> Result<BitOrder> {
         let encoding = learned.network.encoding();
         Ok(BitOrder { thresholds: encoding.levels()?, levels: encoding.thresholds_per_feature() })
     }
@@ -142,7 +142,7 @@ impl BitOrder {
 
 /// Simplification that knows which inputs happen.
 struct Simplifier {
-    options: Options,
+    options: SimplifyOptions,
     order: BitOrder,
 }
 

@@ -7,7 +7,7 @@ use farad::{Device, Tensor};
 use farad_circuit::{Netlist, WIDE_SAMPLES, WideSimulator};
 use serde::Serialize;
 
-use super::data::{Levels, Part};
+use super::data::{HostSamples, Levels};
 use super::packed::Packer;
 use crate::error::{Error, Result};
 use crate::simulate::NetlistSimulation;
@@ -54,7 +54,7 @@ impl CircuitSpeed {
 pub fn measure(
     netlist: &Netlist,
     thresholds: &[f32],
-    part: &Part,
+    part: &HostSamples,
     gpu: Option<&Device>,
 ) -> Result<CircuitSpeed> {
     let Levels::Bytes(bytes) = &part.levels else {

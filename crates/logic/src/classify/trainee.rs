@@ -3,16 +3,18 @@
 //! Invariant: the kept network is that of the best validation, or of the last one if the best should not be kept; it lies
 //! in the checkpoint beside the one in training.
 
-use farad::run::{Cell, Checkpoint, Run, Value, counted, json};
-use farad::train::{LoopSettings, Outcome, Standing, Summary, TrainError, Trainee, Validation, Watcher};
+use farad::run::{Checkpoint, LogCell, Run, Value, counted, json};
+use farad::train::{
+    LoopSettings, Outcome, Standing, TrainError, Trainee, TrainingSummary, Validation, Watcher,
+};
 use farad::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::data::Data;
-use super::repair::{self, Which};
+use super::data::ClassifierData;
+use super::repair::{self, ClassifierSelection};
 use super::report;
-use super::settings::Settings;
-use super::trainer::Trainer;
+use super::settings::ClassifierSettings;
+use super::trainer::ClassifierTrainer;
 use crate::error::{Error, Result};
 use crate::repair::Effort;
 
@@ -23,7 +25,7 @@ const COLUMNS: [&str; 4] = ["epoch", "soft_loss", "learning_rate", "hard_accurac
 
 /// What a checkpoint holds beside tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Stored {
+pub(super) struct StoredClassifier {
     /// Channels, height, width.
     pub shape: [usize; 3],
     /// Names of the classes.
@@ -44,45 +46,58 @@ pub(super) struct Stored {
     pub accuracy: Option<f64>,
 }
 
-impl Stored {
-    fn of(data: &Data) -> Stored {
+impl StoredClassifier {
+    fn of(data: &ClassifierData) -> StoredClassifier {
         let (shape, classes) = (data.train.shape, data.classes.clone());
         let samples = [&data.train, &data.validation, &data.test].map(|part| part.len()).iter().sum();
         let (columns, target) = (data.columns.clone(), data.target.clone());
-        Stored { shape, classes, samples, columns, target, best: None, best_step: 0, accuracy: None }
+        StoredClassifier {
+            shape,
+            classes,
+            samples,
+            columns,
+            target,
+            best: None,
+            best_step: 0,
+            accuracy: None,
+        }
     }
 
     /// Whether it was made with the same data as another, as far as one can tell.
-    fn has_data_of(&self, other: &Stored) -> bool {
+    fn has_data_of(&self, other: &StoredClassifier) -> bool {
         let samples = self.samples == 0 || self.samples == other.samples;
         samples && (self.shape, &self.classes) == (other.shape, &other.classes)
     }
 
     /// The data in a few words.
     fn data(&self) -> String {
-        let Stored { shape, classes, samples, .. } = self;
+        let StoredClassifier { shape, classes, samples, .. } = self;
         format!("{} of {shape:?} in the classes {}", counted(*samples, "sample"), classes.join(", "))
     }
 }
 
 /// A logic network in training, and the one that is kept.
 pub struct Classifier {
-    settings: Settings,
-    trainer: Trainer,
-    stored: Stored,
+    settings: ClassifierSettings,
+    trainer: ClassifierTrainer,
+    stored: StoredClassifier,
     /// The parameters of the kept network.
     kept: Vec<(String, Tensor)>,
 }
 
 impl Classifier {
     /// Before the first step.
-    pub fn new(settings: Settings, trainer: Trainer, data: &Data) -> Result<Classifier> {
-        let (stored, kept) = (Stored::of(data), trainer.state()?);
+    pub fn new(
+        settings: ClassifierSettings,
+        trainer: ClassifierTrainer,
+        data: &ClassifierData,
+    ) -> Result<Classifier> {
+        let (stored, kept) = (StoredClassifier::of(data), trainer.state()?);
         Ok(Classifier { settings, trainer, stored, kept })
     }
 
     /// The network in training.
-    pub fn trainer(&self) -> &Trainer {
+    pub fn trainer(&self) -> &ClassifierTrainer {
         &self.trainer
     }
 
@@ -125,12 +140,12 @@ impl Trainee for Classifier {
         COLUMNS.map(str::to_string).to_vec()
     }
 
-    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+    fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
         let before = step.saturating_sub(1);
         let epoch = before / self.trainer.steps_per_epoch() + 1;
         let loss = losses.and_then(|losses| losses.first().copied());
         let mut row = vec![epoch.into(), loss.into(), self.trainer.rate_at(before).into()];
-        row.extend(validation.map_or(vec![Cell::default()], |validation| validation.cells.clone()));
+        row.extend(validation.map_or(vec![LogCell::default()], |validation| validation.cells.clone()));
         row
     }
 
@@ -157,7 +172,7 @@ impl Trainee for Classifier {
     }
 
     fn restore(&mut self, checkpoint: &Checkpoint) -> farad::Result<()> {
-        let before: Stored = checkpoint.value()?;
+        let before: StoredClassifier = checkpoint.value()?;
         if !before.has_data_of(&self.stored) {
             let what = format!("the data have changed: {}, now {}", before.data(), self.stored.data());
             return Err(Error::Mismatch { what }.into());
@@ -207,10 +222,10 @@ impl Trainee for Classifier {
         }
     }
 
-    fn conclude(&mut self, run: &Run, _: &Summary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
         let which = match self.settings.repair.as_str() {
-            "small" => Some(Which::Small),
-            "always" => Some(Which::Any),
+            "small" => Some(ClassifierSelection::Small),
+            "always" => Some(ClassifierSelection::Any),
             _ => None,
         };
         if let Some(which) = which {

@@ -7,9 +7,9 @@ use farad::run::Checkpoint;
 use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
 use farad::{DType, Device, Tensor};
 
-use super::data::{Data, Part};
-use super::samples::{Augment, Margin, Samples};
-use super::settings::Settings;
+use super::data::{ClassifierData, HostSamples};
+use super::samples::{Augment, DeviceSamples, Margin};
+use super::settings::ClassifierSettings;
 use super::{augment, model, resample};
 use crate::error::Result;
 use crate::layer::Pass;
@@ -23,21 +23,25 @@ const ORDER: u32 = 0x6c6f_7264;
 const STEPS: u64 = 1 << 33;
 
 /// A network, its optimizer and its data on one device.
-pub struct Trainer {
-    settings: Settings,
+pub struct ClassifierTrainer {
+    settings: ClassifierSettings,
     network: LogicNetwork,
     optimizer: Box<dyn AnyOptimizer>,
-    train: Samples,
-    validation: Samples,
+    train: DeviceSamples,
+    validation: DeviceSamples,
     device: Device,
     /// The samples of an epoch in order, and which epoch that is.
     order: Option<(u64, Tensor)>,
     steps: u64,
 }
 
-impl Trainer {
+impl ClassifierTrainer {
     /// Ready for the first step.
-    pub fn new(settings: &Settings, data: &Data, device: &Device) -> Result<Trainer> {
+    pub fn new(
+        settings: &ClassifierSettings,
+        data: &ClassifierData,
+        device: &Device,
+    ) -> Result<ClassifierTrainer> {
         let help = "take smaller layers, kernels, candidates or a smaller batch, or another device";
         model::need(settings, data.train.shape, data.train.len()).check(device, help)?;
         let network =
@@ -48,12 +52,12 @@ impl Trainer {
             optimizer(&settings.optimizer, groups, OptimizerOptions { clip, ..Default::default() });
         let copies = augment::copies(settings, &data.train)?;
         let margin = Margin { pixels: settings.shift as usize, edge: settings.edge };
-        Ok(Trainer {
+        Ok(ClassifierTrainer {
             settings: settings.clone(),
             network,
             optimizer,
-            train: Samples::new(copies.as_ref().unwrap_or(&data.train), margin, device)?,
-            validation: Samples::new(&data.validation, 0, device)?,
+            train: DeviceSamples::new(copies.as_ref().unwrap_or(&data.train), margin, device)?,
+            validation: DeviceSamples::new(&data.validation, 0, device)?,
             device: device.clone(),
             order: None,
             steps: 0,
@@ -86,7 +90,7 @@ impl Trainer {
     }
 
     /// Steps of an epoch on some samples, of which there is one at least.
-    pub fn epoch_of(settings: &Settings, train: &Part) -> u64 {
+    pub fn epoch_of(settings: &ClassifierSettings, train: &HostSamples) -> u64 {
         let samples = train.len() * (settings.copies as usize).max(1);
         (samples / batch(settings, samples).max(1)).max(1) as u64
     }
@@ -196,7 +200,7 @@ impl Trainer {
 }
 
 /// Samples of a step, where there are so many.
-fn batch(settings: &Settings, samples: usize) -> usize {
+fn batch(settings: &ClassifierSettings, samples: usize) -> usize {
     (settings.batch as usize).min(samples)
 }
 

@@ -3,9 +3,9 @@
 use farad::train::LoopSettings;
 use farad_circuit::Edge;
 
-use super::{Damage, Picture, Recipe, Start, Target, Trial, published};
+use super::{Damage, PictureSource, Recipe, RecipeTarget, RolloutStart, Trial, published};
 use crate::automaton::Topology;
-use crate::settings::{FreezeOrder, Settings};
+use crate::settings::{AutomatonSettings, FreezeOrder};
 use crate::soft_gates::GateKind;
 
 pub fn recipe() -> Recipe {
@@ -19,8 +19,8 @@ pub fn recipe() -> Recipe {
         reference: reference(),
         seed: 2,
         visible: 1,
-        start: Start::RandomBits,
-        target: Target::Picture(Picture::Pixels(square)),
+        start: RolloutStart::RandomBits,
+        target: RecipeTarget::Picture(PictureSource::Pixels(square)),
         trials: vec![Trial { height: 32, width: 32, steps: 40 }, Trial { height: 64, width: 64, steps: 80 }],
         damage: Some(Damage { trial: Trial { height: 64, width: 64, steps: 160 }, block: 20, held: 80 }),
         robustness: Some((Trial { height: 64, width: 64, steps: 1000 }, 10)),
@@ -42,20 +42,20 @@ pub fn cell(wide_layers: usize) -> Topology {
     Topology { channels: 8, kernels: 16, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
 }
 
-pub fn reference() -> Settings {
-    Settings { updates: 500, batch: 2, steps: 20, ..published() }
+pub fn reference() -> AutomatonSettings {
+    AutomatonSettings { updates: 500, batch: 2, steps: 20, ..published() }
 }
 
 /// [`swift`], with roll-outs that grow.
-pub fn settings() -> Settings {
-    Settings { curriculum: 200, ..swift(reference()) }
+pub fn settings() -> AutomatonSettings {
+    AutomatonSettings { curriculum: 200, ..swift(reference()) }
 }
 
 /// What made most seeds exact within the published number of updates (docs/hardening.md): four logits per gate, a high
 /// rate after a warm-up, and more and more gates hard, drawn anew at each update. It goes on to the
 /// end: a circuit that is exact halfway has ten times the gates that are left once all are hard.
-pub fn swift(published: Settings) -> Settings {
-    Settings {
+pub fn swift(published: AutomatonSettings) -> AutomatonSettings {
+    AutomatonSettings {
         gates: GateKind::Four,
         initial_logit: 5.0,
         learning_rate: 0.5,

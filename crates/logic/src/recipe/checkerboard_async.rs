@@ -1,8 +1,8 @@
 //! A checkerboard out of noise, although cells fire at random.
 
-use super::{Damage, Picture, Recipe, Start, Target, Trial, checkerboard, published};
+use super::{Damage, PictureSource, Recipe, RecipeTarget, RolloutStart, Trial, checkerboard, published};
 use crate::automaton::Topology;
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 
 pub fn recipe() -> Recipe {
     Recipe {
@@ -15,8 +15,8 @@ pub fn recipe() -> Recipe {
         reference: reference(),
         seed: 8,
         visible: 1,
-        start: Start::RandomBits,
-        target: Target::Picture(Picture::Pixels(checkerboard::square)),
+        start: RolloutStart::RandomBits,
+        target: RecipeTarget::Picture(PictureSource::Pixels(checkerboard::square)),
         trials: vec![Trial { height: 56, width: 56, steps: 200 }],
         damage: Some(Damage { trial: Trial { height: 56, width: 56, steps: 400 }, block: 20, held: 200 }),
         robustness: Some((Trial { height: 64, width: 64, steps: 1000 }, 10)),
@@ -27,11 +27,19 @@ fn topology() -> Topology {
     checkerboard::cell(14)
 }
 
-fn reference() -> Settings {
-    Settings { updates: 800, batch: 1, steps: 50, height: 14, width: 14, fire_rate: 0.6, ..published() }
+fn reference() -> AutomatonSettings {
+    AutomatonSettings {
+        updates: 800,
+        batch: 1,
+        steps: 50,
+        height: 14,
+        width: 14,
+        fire_rate: 0.6,
+        ..published()
+    }
 }
 
 /// As the checkerboard's, within the published number of updates: exact twice as often as with slow updates.
-fn settings() -> Settings {
+fn settings() -> AutomatonSettings {
     checkerboard::swift(reference())
 }

@@ -2,9 +2,9 @@
 
 use farad_circuit::Edge;
 
-use super::{Picture, Recipe, Start, Target, checkerboard, drawn, published};
+use super::{PictureSource, Recipe, RecipeTarget, RolloutStart, checkerboard, drawn, published};
 use crate::automaton::Topology;
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 
 /// Red, yellow, green and blue parts.
 const DRAWING: [&str; 16] = [
@@ -37,8 +37,8 @@ pub fn recipe() -> Recipe {
         reference: reference(),
         seed: 3,
         visible: 3,
-        start: Start::Zeros,
-        target: Target::Picture(Picture::Pixels(pixel)),
+        start: RolloutStart::Zeros,
+        target: RecipeTarget::Picture(PictureSource::Pixels(pixel)),
         trials: vec![],
         damage: None,
         robustness: None,
@@ -58,11 +58,11 @@ fn topology() -> Topology {
     Topology { channels: 64, kernels: 4, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
 }
 
-fn reference() -> Settings {
-    Settings { updates: 3000, steps: 15, learning_rate: 0.06, ..published() }
+fn reference() -> AutomatonSettings {
+    AutomatonSettings { updates: 3000, steps: 15, learning_rate: 0.06, ..published() }
 }
 
 /// As the checkerboard's: five of sixteen seeds exact instead of none, and few wrong bits in most others.
-fn settings() -> Settings {
+fn settings() -> AutomatonSettings {
     checkerboard::swift(reference())
 }

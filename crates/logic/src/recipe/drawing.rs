@@ -4,7 +4,7 @@
 //! Invariant: 0 is what an empty cell shows. It is what is transparent, or else the most frequent color.
 
 use farad::data::{Channels, Elements, read_image};
-use farad::run::{Color, Table};
+use farad::run::{Rgb, Table};
 use farad_circuit::Meta;
 
 use crate::error::{Error, Result};
@@ -14,24 +14,24 @@ const MOST_CELLS: usize = 64;
 /// Colors at most, beside what is transparent.
 const MOST_COLORS: usize = 16;
 /// What an empty cell looks like where the picture is transparent.
-const NOTHING: Color = [240, 240, 236];
+const NOTHING: Rgb = [240, 240, 236];
 /// What is less opaque is not there.
 const OPAQUE: u8 = 128;
 
 /// A picture in few colors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drawing {
+pub struct IndexedImage {
     width: usize,
     height: usize,
     /// What the numbers look like.
-    colors: Vec<Color>,
+    colors: Vec<Rgb>,
     /// A number for every cell, row by row.
     codes: Vec<u8>,
 }
 
-impl Drawing {
+impl IndexedImage {
     /// From a PNG or JPEG file, a pixel per cell.
-    pub fn read(path: &str) -> Result<Drawing> {
+    pub fn read(path: &str) -> Result<IndexedImage> {
         let image = read_image(path, Channels::Transparent)?;
         let (height, width) = (image.shape()[1], image.shape()[2]);
         if width.max(height) > MOST_CELLS {
@@ -41,8 +41,8 @@ impl Drawing {
         let plane = |channel: usize, cell: usize| bytes[channel * width * height + cell];
         let pixel =
             |cell: usize| (plane(3, cell) >= OPAQUE).then(|| [0, 1, 2].map(|channel| plane(channel, cell)));
-        let pixels: Vec<Option<Color>> = (0..width * height).map(pixel).collect();
-        Drawing::of(width, height, &pixels).map_err(|colors| {
+        let pixels: Vec<Option<Rgb>> = (0..width * height).map(pixel).collect();
+        IndexedImage::of(width, height, &pixels).map_err(|colors| {
             let most = MOST_COLORS;
             match colors {
                 0 => Error::EmptyPicture { path: path.into() },
@@ -52,8 +52,8 @@ impl Drawing {
     }
 
     /// From the color of each cell; none is empty. Fails with the number of colors if there are too many, or none.
-    fn of(width: usize, height: usize, pixels: &[Option<Color>]) -> std::result::Result<Drawing, usize> {
-        let mut counts: Vec<(Color, usize)> = Vec::new();
+    fn of(width: usize, height: usize, pixels: &[Option<Rgb>]) -> std::result::Result<IndexedImage, usize> {
+        let mut counts: Vec<(Rgb, usize)> = Vec::new();
         for color in pixels.iter().flatten() {
             match counts.iter_mut().find(|(known, _)| known == color) {
                 Some((_, count)) => *count += 1,
@@ -66,15 +66,15 @@ impl Drawing {
             return Err(if counts.len() > MOST_COLORS { counts.len() } else { 0 });
         }
         counts.sort_by_key(|&(color, count)| (std::cmp::Reverse(count), color));
-        let colors: Vec<Color> =
+        let colors: Vec<Rgb> =
             empty.then_some(NOTHING).into_iter().chain(counts.iter().map(|&(color, _)| color)).collect();
         let first = usize::from(empty);
-        let code = |pixel: &Option<Color>| match pixel {
+        let code = |pixel: &Option<Rgb>| match pixel {
             Some(color) => counts.iter().position(|(known, _)| known == color).map_or(0, |n| n + first),
             None => 0,
         };
         let codes = pixels.iter().map(|pixel| code(pixel) as u8).collect();
-        Ok(Drawing { width, height, colors, codes })
+        Ok(IndexedImage { width, height, colors, codes })
     }
 
     /// Cells from left to right.
@@ -88,7 +88,7 @@ impl Drawing {
     }
 
     /// What the numbers that cells show look like.
-    pub fn colors(&self) -> &[Color] {
+    pub fn colors(&self) -> &[Rgb] {
         &self.colors
     }
 
@@ -123,34 +123,34 @@ impl Drawing {
             .collect()
     }
 
-    /// From what [`Drawing::table`] made.
-    pub fn from_table(table: &Table) -> Option<Drawing> {
+    /// From what [`IndexedImage::table`] made.
+    pub fn from_table(table: &Table) -> Option<IndexedImage> {
         let texts = |key: &str| {
             table.get(key)?.as_array()?.iter().map(|text| text.as_str()).collect::<Option<Vec<&str>>>()
         };
         let (colors, rows) = (texts("colors")?, texts("rows")?);
-        let colors: Vec<Color> = colors.into_iter().map(color).collect::<Option<_>>()?;
+        let colors: Vec<Rgb> = colors.into_iter().map(color).collect::<Option<_>>()?;
         let code = |digit: char| digit.to_digit(36).filter(|&code| (code as usize) < colors.len());
         let codes: Vec<u8> =
             rows.iter().flat_map(|row| row.chars()).map(|c| Some(code(c)? as u8)).collect::<Option<_>>()?;
         let (width, height) = (rows.first()?.len(), rows.len());
         let whole = rows.iter().all(|row| row.len() == width) && width > 0 && colors.len() > 1;
-        (whole && width.max(height) <= MOST_CELLS).then_some(Drawing { width, height, colors, codes })
+        (whole && width.max(height) <= MOST_CELLS).then_some(IndexedImage { width, height, colors, codes })
     }
 }
 
 /// Colors as `#rrggbb`.
-pub fn names(colors: &[Color]) -> Vec<String> {
+pub fn names(colors: &[Rgb]) -> Vec<String> {
     colors.iter().map(|[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}")).collect()
 }
 
 /// The colors that the meta data of an exported automaton name; nothing where its channels are light.
-pub fn palette(meta: &Meta) -> Vec<Color> {
+pub fn palette(meta: &Meta) -> Vec<Rgb> {
     let names = meta.get("palette").and_then(|names| names.as_array());
     names.into_iter().flatten().filter_map(|name| color(name.as_str()?)).collect()
 }
 
-fn color(name: &str) -> Option<Color> {
+fn color(name: &str) -> Option<Rgb> {
     let number = u32::from_str_radix(name.strip_prefix('#').filter(|digits| digits.len() == 6)?, 16).ok()?;
     Some([16, 8, 0].map(|shift| (number >> shift) as u8))
 }
@@ -159,32 +159,32 @@ fn color(name: &str) -> Option<Color> {
 mod tests {
     use super::*;
 
-    const RED: Color = [200, 10, 20];
-    const BLUE: Color = [0, 0, 255];
+    const RED: Rgb = [200, 10, 20];
+    const BLUE: Rgb = [0, 0, 255];
 
     #[test]
     fn what_is_transparent_is_empty() {
-        let drawing = Drawing::of(2, 2, &[None, Some(RED), Some(BLUE), Some(BLUE)]).unwrap();
+        let drawing = IndexedImage::of(2, 2, &[None, Some(RED), Some(BLUE), Some(BLUE)]).unwrap();
         assert_eq!((drawing.codes.as_slice(), drawing.bits()), (&[0, 2, 1, 1][..], 2));
         assert_eq!(drawing.colors, [NOTHING, BLUE, RED]);
-        assert_eq!(Drawing::from_table(&drawing.table()), Some(drawing.clone()));
+        assert_eq!(IndexedImage::from_table(&drawing.table()), Some(drawing.clone()));
         assert!(drawing.centered(1, 1, 2, 4, 4) && !drawing.centered(1, 0, 1, 4, 4));
         assert!(drawing.tiled(0, 3, 5) && !drawing.tiled(0, 2, 4));
     }
 
     #[test]
     fn the_most_frequent_color_is_empty_where_nothing_is_transparent() {
-        let drawing = Drawing::of(3, 1, &[Some(BLUE), Some(RED), Some(RED)]).unwrap();
+        let drawing = IndexedImage::of(3, 1, &[Some(BLUE), Some(RED), Some(RED)]).unwrap();
         assert_eq!((drawing.codes.as_slice(), drawing.bits()), (&[1, 0, 0][..], 1));
     }
 
     #[test]
     fn too_many_colors_and_none_at_all_are_refused() {
-        let many: Vec<Option<Color>> = (0..17).map(|n| Some([n, 0, 0])).collect();
-        assert_eq!(Drawing::of(17, 1, &many), Err(17));
-        assert!(Drawing::of(16, 1, &many[1..]).is_ok_and(|drawing| drawing.bits() == 4));
-        assert_eq!(Drawing::of(2, 1, &[Some(RED); 2]), Err(0));
-        assert_eq!(Drawing::of(2, 1, &[None; 2]), Err(0));
+        let many: Vec<Option<Rgb>> = (0..17).map(|n| Some([n, 0, 0])).collect();
+        assert_eq!(IndexedImage::of(17, 1, &many), Err(17));
+        assert!(IndexedImage::of(16, 1, &many[1..]).is_ok_and(|drawing| drawing.bits() == 4));
+        assert_eq!(IndexedImage::of(2, 1, &[Some(RED); 2]), Err(0));
+        assert_eq!(IndexedImage::of(2, 1, &[None; 2]), Err(0));
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
                 |all: &[&str]| all.iter().map(|text| toml::Value::from(*text)).collect::<Vec<_>>().into();
             [("colors".to_string(), texts(colors)), ("rows".to_string(), texts(rows))].into_iter().collect()
         };
-        assert!(Drawing::from_table(&table(&["#000000", "#ffffff"], &["01", "10"])).is_some());
-        assert!(Drawing::from_table(&table(&["#000000", "#ffffff"], &["01", "1"])).is_none());
-        assert!(Drawing::from_table(&table(&["#000000", "#ffffff"], &["02", "10"])).is_none());
-        assert!(Drawing::from_table(&table(&["#000000", "white"], &["01", "10"])).is_none());
+        assert!(IndexedImage::from_table(&table(&["#000000", "#ffffff"], &["01", "10"])).is_some());
+        assert!(IndexedImage::from_table(&table(&["#000000", "#ffffff"], &["01", "1"])).is_none());
+        assert!(IndexedImage::from_table(&table(&["#000000", "#ffffff"], &["02", "10"])).is_none());
+        assert!(IndexedImage::from_table(&table(&["#000000", "white"], &["01", "10"])).is_none());
     }
 }

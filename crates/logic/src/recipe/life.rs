@@ -2,9 +2,9 @@
 
 use farad_circuit::Edge;
 
-use super::{Recipe, Rule, Start, Target, Trial, published};
+use super::{Recipe, RecipeTarget, RolloutStart, Rule, Trial, published};
 use crate::automaton::Topology;
-use crate::settings::{FreezeOrder, Settings};
+use crate::settings::{AutomatonSettings, FreezeOrder};
 
 pub fn recipe() -> Recipe {
     Recipe {
@@ -17,8 +17,8 @@ pub fn recipe() -> Recipe {
         reference: reference(),
         seed: 5,
         visible: 1,
-        start: Start::Boards,
-        target: Target::Rule(Rule::life()),
+        start: RolloutStart::Boards,
+        target: RecipeTarget::Rule(Rule::life()),
         trials: vec![Trial { height: 128, width: 128, steps: 300 }],
         damage: None,
         robustness: None,
@@ -32,14 +32,14 @@ pub fn topology() -> Topology {
     Topology { channels: 1, kernels: 16, perception: vec![9, 8, 4, 2, 1], update, edge: Edge::Wrap }
 }
 
-pub fn reference() -> Settings {
-    Settings { updates: 3000, batch: 20, steps: 1, height: 3, width: 3, ..published() }
+pub fn reference() -> AutomatonSettings {
+    AutomatonSettings { updates: 3000, batch: 20, steps: 1, height: 3, width: 3, ..published() }
 }
 
 /// Softer gates at the start, and later more and more of them hard, drawn anew at each update: what made every seed
 /// exact (docs/hardening.md).
-pub fn settings() -> Settings {
-    Settings {
+pub fn settings() -> AutomatonSettings {
+    AutomatonSettings {
         initial_logit: 4.0,
         weight_decay: 0.0,
         freeze_from: 0.4,

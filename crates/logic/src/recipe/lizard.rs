@@ -2,9 +2,9 @@
 
 use farad_circuit::Edge;
 
-use super::{Picture, Recipe, Start, Target, Trial, drawn, published};
+use super::{PictureSource, Recipe, RecipeTarget, RolloutStart, Trial, drawn, published};
 use crate::automaton::Topology;
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 
 /// Seen from above: head, four legs, a curled tail.
 const DRAWING: [&str; 20] = [
@@ -41,8 +41,8 @@ pub fn recipe() -> Recipe {
         reference: reference(),
         seed: 7,
         visible: 1,
-        start: Start::CenterOnes,
-        target: Target::Picture(Picture::Pixels(pixel)),
+        start: RolloutStart::CenterOnes,
+        target: RecipeTarget::Picture(PictureSource::Pixels(pixel)),
         trials: vec![Trial { height: 40, width: 40, steps: 12 }],
         damage: None,
         robustness: None,
@@ -60,10 +60,10 @@ pub fn topology() -> Topology {
     Topology { channels: 128, kernels: 4, perception: vec![9, 8, 4, 2, 1], update, edge: Edge::Wrap }
 }
 
-pub fn reference() -> Settings {
-    Settings { updates: 3500, steps: 12, height: 20, width: 20, learning_rate: 0.06, ..published() }
+pub fn reference() -> AutomatonSettings {
+    AutomatonSettings { updates: 3500, steps: 12, height: 20, width: 20, learning_rate: 0.06, ..published() }
 }
 
-pub fn settings() -> Settings {
-    Settings { weight_decay: 0.03, stop_after_exact: 2, repair: true, ..reference() }.keeping_best()
+pub fn settings() -> AutomatonSettings {
+    AutomatonSettings { weight_decay: 0.03, stop_after_exact: 2, repair: true, ..reference() }.keeping_best()
 }

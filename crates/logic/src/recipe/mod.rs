@@ -22,19 +22,19 @@ mod rule;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use farad::run::{Color, Table};
+use farad::run::{Rgb, Table};
 use farad::train::LoopSettings;
 
 use crate::automaton::Topology;
 use crate::error::{Error, Result};
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 
-pub use drawing::{Drawing, names as color_names, palette};
+pub use drawing::{IndexedImage, names as color_names, palette};
 pub use rule::Rule;
 
 /// Where a roll-out starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum RolloutStart {
     /// Every bit of every cell is drawn anew.
     RandomBits,
     /// All channels of the cell in the middle are one, all else is zero.
@@ -47,30 +47,30 @@ pub enum Start {
 
 /// What should be seen at the end.
 #[derive(Clone)]
-pub enum Target {
+pub enum RecipeTarget {
     /// A picture.
-    Picture(Picture),
+    Picture(PictureSource),
     /// What a rule makes of the start.
     Rule(Rule),
 }
 
 /// Where the bits of a picture come from.
 #[derive(Clone)]
-pub enum Picture {
+pub enum PictureSource {
     /// The value of a visible channel at (y, x) on a grid of (height, width).
     Pixels(fn(channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool),
     /// A drawing in the middle.
-    Centered(Arc<Drawing>),
+    Centered(Arc<IndexedImage>),
     /// A drawing over and over, from the upper left.
-    Tiled(Arc<Drawing>),
+    Tiled(Arc<IndexedImage>),
 }
 
-impl Picture {
+impl PictureSource {
     fn bit(&self, channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool {
         match self {
-            Picture::Pixels(pixel) => pixel(channel, y, x, height, width),
-            Picture::Centered(drawing) => drawing.centered(channel, y, x, height, width),
-            Picture::Tiled(drawing) => drawing.tiled(channel, y, x),
+            PictureSource::Pixels(pixel) => pixel(channel, y, x, height, width),
+            PictureSource::Centered(drawing) => drawing.centered(channel, y, x, height, width),
+            PictureSource::Tiled(drawing) => drawing.tiled(channel, y, x),
         }
     }
 }
@@ -111,17 +111,17 @@ pub struct Recipe {
     /// What a cell is made of.
     pub topology: Topology,
     /// The settings that work best so far.
-    pub settings: Settings,
+    pub settings: AutomatonSettings,
     /// The settings of the published notebook.
-    pub reference: Settings,
+    pub reference: AutomatonSettings,
     /// The seed that a run has if none is given.
     pub seed: u64,
     /// The first so many channels are looked at.
     pub visible: usize,
     /// Where roll-outs start.
-    pub start: Start,
+    pub start: RolloutStart,
     /// What should be seen at the end.
-    pub target: Target,
+    pub target: RecipeTarget,
     /// Larger grids that the circuit must work on.
     pub trials: Vec<Trial>,
     /// Damage that it should recover from.
@@ -160,7 +160,7 @@ impl Recipe {
     /// The target picture, `[height, width, visible]`; `None` for rules, where the target depends on the
     /// start.
     pub fn picture(&self, height: usize, width: usize) -> Option<Vec<bool>> {
-        let Target::Picture(picture) = &self.target else { return None };
+        let RecipeTarget::Picture(picture) = &self.target else { return None };
         let mut bits = Vec::with_capacity(height * width * self.visible);
         for y in 0..height {
             for x in 0..width {
@@ -171,38 +171,40 @@ impl Recipe {
     }
 
     /// Whether roll-outs differ: in where they start, or in which cells fire.
-    pub(crate) fn is_random(&self, settings: &Settings) -> bool {
-        self.start == Start::RandomBits || settings.fire_rate < 1.0
+    pub(crate) fn is_random(&self, settings: &AutomatonSettings) -> bool {
+        self.start == RolloutStart::RandomBits || settings.fire_rate < 1.0
     }
 
     /// Starts of an evaluation during training.
-    pub(crate) fn starts(&self, settings: &Settings) -> usize {
+    pub(crate) fn starts(&self, settings: &AutomatonSettings) -> usize {
         match self.start {
-            Start::Boards => 512,
+            RolloutStart::Boards => 512,
             _ if self.is_random(settings) => STARTS,
             _ => 1,
         }
     }
 
     /// What the numbers look like that the visible channels of a cell are the bits of; nothing where channels are light.
-    pub fn colors(&self) -> &[Color] {
+    pub fn colors(&self) -> &[Rgb] {
         match &self.target {
-            Target::Picture(Picture::Centered(drawing) | Picture::Tiled(drawing)) => drawing.colors(),
+            RecipeTarget::Picture(PictureSource::Centered(drawing) | PictureSource::Tiled(drawing)) => {
+                drawing.colors()
+            }
             _ => &[],
         }
     }
 }
 
 /// What all published recipes share.
-pub(crate) fn published() -> Settings {
+pub(crate) fn published() -> AutomatonSettings {
     let course =
         LoopSettings { log_every: 10, evaluate_every: 50, checkpoint_every: 100, ..LoopSettings::default() };
-    Settings { course, ..Settings::default() }
+    AutomatonSettings { course, ..AutomatonSettings::default() }
 }
 
-impl Settings {
+impl AutomatonSettings {
     /// The same, with the best circuit of all evaluations kept instead of the last.
-    fn keeping_best(mut self) -> Settings {
+    fn keeping_best(mut self) -> AutomatonSettings {
         self.course.keep_best = true;
         self
     }
@@ -221,7 +223,7 @@ fn drawn(drawing: &[&str], mark: u8, y: usize, x: usize, height: usize, width: u
 mod tests {
     use super::*;
     use crate::settings::Loss;
-    use farad::train::settings::Settings as _;
+    use farad::train::settings::SettingsTable as _;
 
     #[test]
     fn recipes_fit_their_topologies() {
@@ -229,7 +231,12 @@ mod tests {
             let topology = &recipe.topology;
             topology.check().unwrap();
             for settings in [recipe.settings.clone(), recipe.reference.clone()] {
-                assert_eq!(Settings::from_table(&settings.table()).unwrap(), settings, "{}", recipe.name);
+                assert_eq!(
+                    AutomatonSettings::from_table(&settings.table()).unwrap(),
+                    settings,
+                    "{}",
+                    recipe.name
+                );
             }
             assert!(recipe.visible <= topology.channels);
             assert_eq!(topology.wire(1).len(), topology.perception.len() + topology.update.len() - 2);

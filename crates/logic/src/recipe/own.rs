@@ -8,10 +8,13 @@ use std::sync::Arc;
 use farad::run::Table;
 use farad_circuit::Edge;
 
-use super::{Damage, Drawing, Picture, Recipe, Rule, Start, Target, Trial, checkerboard, life, lizard};
+use super::{
+    Damage, IndexedImage, PictureSource, Recipe, RecipeTarget, RolloutStart, Rule, Trial, checkerboard, life,
+    lizard,
+};
 use crate::automaton::Topology;
 use crate::error::{Error, Result};
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 
 /// A row of [`TASKS`].
 pub struct Own {
@@ -41,16 +44,16 @@ pub static TASKS: [Own; 3] = [
         name: "grow",
         about: "a picture of your own that grows from one cell (--picture FILE.png)",
         flag: "picture",
-        read: |path| Ok(Drawing::read(path)?.table()),
-        make: |task| Drawing::from_table(task).map(grow),
+        read: |path| Ok(IndexedImage::read(path)?.table()),
+        make: |task| IndexedImage::from_table(task).map(grow),
         example: drawing,
     },
     Own {
         name: "pattern",
         about: "a texture of your own out of random bits (--picture FILE.png)",
         flag: "picture",
-        read: |path| Ok(Drawing::read(path)?.table()),
-        make: |task| Drawing::from_table(task).map(pattern),
+        read: |path| Ok(IndexedImage::read(path)?.table()),
+        make: |task| IndexedImage::from_table(task).map(pattern),
         example: drawing,
     },
 ];
@@ -116,12 +119,12 @@ fn rule(rule: Rule) -> Recipe {
         reference: life::reference(),
         seed: 1,
         visible: 1,
-        start: Start::Boards,
+        start: RolloutStart::Boards,
         trials: vec![
             Trial { height: 128, width: 128, steps: 300 },
             Trial { height: 1, width: 256, steps: 300 },
         ],
-        target: Target::Rule(rule),
+        target: RecipeTarget::Rule(rule),
         damage: None,
         robustness: None,
     }
@@ -131,10 +134,10 @@ fn rule(rule: Rule) -> Recipe {
 const SPARE_STEPS: usize = 4;
 
 /// As the lizard is learned, but the rim is to be seen: a larger grid has another picture.
-fn grow(drawing: Drawing) -> Recipe {
+fn grow(drawing: IndexedImage) -> Recipe {
     let (width, height) = (drawing.width(), drawing.height());
     let steps = width.max(height) / 2 + SPARE_STEPS;
-    let sized = |settings: Settings| Settings { height, width, steps, ..settings };
+    let sized = |settings: AutomatonSettings| AutomatonSettings { height, width, steps, ..settings };
     Recipe {
         name: "grow",
         former: &[],
@@ -149,8 +152,8 @@ fn grow(drawing: Drawing) -> Recipe {
         reference: sized(lizard::reference()),
         seed: 1,
         visible: drawing.bits(),
-        start: Start::CenterOnes,
-        target: Target::Picture(Picture::Centered(Arc::new(drawing))),
+        start: RolloutStart::CenterOnes,
+        target: RecipeTarget::Picture(PictureSource::Centered(Arc::new(drawing))),
         trials: vec![],
         damage: None,
         robustness: None,
@@ -161,13 +164,17 @@ fn grow(drawing: Drawing) -> Recipe {
 const LEAST_CELLS: usize = 16;
 
 /// As the checkerboard is learned, from the upper left corner on.
-fn pattern(drawing: Drawing) -> Recipe {
+fn pattern(drawing: IndexedImage) -> Recipe {
     let (width, height) = (drawing.width(), drawing.height());
     let whole = |side: usize| side * LEAST_CELLS.div_ceil(side).max(1);
     let trained = Trial { height: whole(height), width: whole(width), steps: 0 };
     let steps = trained.height.max(trained.width) + SPARE_STEPS;
-    let sized =
-        |settings: Settings| Settings { height: trained.height, width: trained.width, steps, ..settings };
+    let sized = |settings: AutomatonSettings| AutomatonSettings {
+        height: trained.height,
+        width: trained.width,
+        steps,
+        ..settings
+    };
     let twice = Trial { height: 2 * trained.height, width: 2 * trained.width, steps: 2 * steps };
     let visible = drawing.bits();
     let block = trained.height.min(trained.width) / 2;
@@ -185,8 +192,8 @@ fn pattern(drawing: Drawing) -> Recipe {
         reference: sized(checkerboard::reference()),
         seed: 1,
         visible,
-        start: Start::RandomBits,
-        target: Target::Picture(Picture::Tiled(Arc::new(drawing))),
+        start: RolloutStart::RandomBits,
+        target: RecipeTarget::Picture(PictureSource::Tiled(Arc::new(drawing))),
         trials: vec![twice],
         damage: Some(Damage { trial: Trial { steps: 4 * steps, ..twice }, block, held: 2 * steps }),
         robustness: Some((Trial { steps: 500, ..twice }, block / 2)),
@@ -210,7 +217,7 @@ fn noise_cell(visible: usize) -> Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farad::train::settings::Settings as _;
+    use farad::train::settings::SettingsTable as _;
 
     #[test]
     fn examples_fit_their_topologies_and_come_back_from_tables() {

@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use farad::Device;
 use farad::run::counted;
 use farad_circuit::Automaton;
-use farad_circuit::repair::{Beginning, Circuits, Options, Proposal, Repaired};
+use farad_circuit::repair::{Beginning, Circuits, Proposal, Repaired, SearchOptions};
 use serde::{Deserialize, Serialize};
 
 use super::network::CircuitNetwork;
 use super::{Searcher, proposals};
 use crate::error::Result;
 use crate::recipe::Recipe;
-use crate::settings::{Forward, FreezeOrder, Settings, States};
+use crate::settings::{AutomatonSettings, Forward, FreezeOrder, States};
 use crate::soft_gates::{GateKind, SoftGates};
-use crate::train::Trainer;
+use crate::train::AutomatonTrainer;
 
 /// How often training may begin again for one circuit.
 const ROUNDS: u32 = 2;
@@ -66,7 +66,7 @@ pub(super) struct Found {
 /// What training again needs to know.
 pub(super) struct School<'a> {
     pub recipe: &'a Recipe,
-    pub settings: &'a Settings,
+    pub settings: &'a AutomatonSettings,
     pub device: &'a Device,
 }
 
@@ -122,7 +122,12 @@ impl Found {
 
 impl School<'_> {
     /// Searches, and where that is stuck trains again and searches on, within the same budget.
-    pub fn search(&self, searcher: &mut Searcher, circuits: &Circuits, options: &Options) -> Result<Found> {
+    pub fn search(
+        &self,
+        searcher: &mut Searcher,
+        circuits: &Circuits,
+        options: &SearchOptions,
+    ) -> Result<Found> {
         let budget = SearchBudget { options, began: Instant::now() };
         let mut found = Found::new(searcher.search(circuits, &budget.part(0, 0, 2))?);
         for round in 1..=ROUNDS {
@@ -177,7 +182,7 @@ impl School<'_> {
         let recipe = Recipe { topology: network.topology.clone(), ..self.recipe.clone() };
         let starts = recipe.starts(&settings);
         let layers = [network.layers.clone()];
-        let mut trainer = Trainer::wired(recipe, settings, &[seed], &layers, logits, self.device);
+        let mut trainer = AutomatonTrainer::wired(recipe, settings, &[seed], &layers, logits, self.device);
         let mut kept = None;
         let mut fewest = f32::INFINITY;
         let mut cut = false;
@@ -205,7 +210,7 @@ impl School<'_> {
 
 /// What is left for searches and trainings.
 struct SearchBudget<'a> {
-    options: &'a Options,
+    options: &'a SearchOptions,
     began: Instant,
 }
 
@@ -216,9 +221,9 @@ impl SearchBudget<'_> {
     }
 
     /// One of so many equal parts of what is left.
-    fn part(&self, round: u32, spent: u64, parts: u32) -> Options {
+    fn part(&self, round: u32, spent: u64, parts: u32) -> SearchOptions {
         let left = |time: Duration| time.saturating_sub(self.began.elapsed()) / parts;
-        Options {
+        SearchOptions {
             candidates: self.options.candidates.saturating_sub(spent).div_ceil(u64::from(parts)),
             time: self.options.time.map(left),
             // Every round draws other starts and other changes.
@@ -229,8 +234,8 @@ impl SearchBudget<'_> {
 
 /// What a circuit is trained with again, from what it was trained with: four logits per gate learn fastest from where they
 /// are, and more and more gates are hard, so that little is lost in the end.
-fn settings(trained: &Settings, updates: u64) -> Settings {
-    Settings {
+fn settings(trained: &AutomatonSettings, updates: u64) -> AutomatonSettings {
+    AutomatonSettings {
         updates,
         gates: GateKind::Four,
         learning_rate: 0.3,
@@ -250,13 +255,13 @@ fn settings(trained: &Settings, updates: u64) -> Settings {
 
 #[cfg(test)]
 mod tests {
-    use farad::train::settings::Settings as _;
+    use farad::train::settings::SettingsTable as _;
     use farad_circuit::Netlist;
 
     use super::*;
 
     /// A checkerboard of eight cells by eight, and a circuit that knows nothing of it.
-    fn task() -> (Recipe, Settings, Automaton) {
+    fn task() -> (Recipe, AutomatonSettings, Automaton) {
         let recipe = Recipe::named("checkerboard").unwrap();
         let mut settings = recipe.settings.clone();
         ["height=8", "width=8", "steps=6"].iter().for_each(|set| settings.set(set).unwrap());
@@ -274,11 +279,11 @@ mod tests {
     fn where_a_search_is_stuck_training_begins_again_within_the_same_budget() {
         let (recipe, settings, automaton) = task();
         let circuits = Circuits { learned: &automaton, proposals: &[], simplified: None };
-        let options = Options { candidates: 6_000, time: None, seed: 1 };
+        let options = SearchOptions { candidates: 6_000, time: None, seed: 1 };
         let cpu = Device::cpu();
         let searcher =
             || Searcher { task: super::super::task(&recipe, &settings), device: &cpu, tallies: vec![] };
-        let first = Options { candidates: 3_000, ..options.clone() };
+        let first = SearchOptions { candidates: 3_000, ..options.clone() };
         let alone = searcher().search(&circuits, &first).unwrap();
         assert!(alone.wrong > 0, "the search was not stuck");
         for device in devices() {
@@ -317,7 +322,7 @@ mod tests {
 
     #[test]
     fn time_and_candidates_are_shared_out() {
-        let options = Options { candidates: 1_000, time: Some(Duration::from_secs(60)), seed: 5 };
+        let options = SearchOptions { candidates: 1_000, time: Some(Duration::from_secs(60)), seed: 5 };
         let budget = SearchBudget { options: &options, began: Instant::now() };
         let half = budget.part(0, 0, 2);
         assert_eq!((half.candidates, half.seed), (500, 5));
@@ -325,7 +330,7 @@ mod tests {
         assert_eq!(budget.part(1, 700, 2).candidates, 150);
         assert_ne!(budget.part(1, 700, 2).seed, 5);
         assert!(!budget.is_over(800) && budget.is_over(950));
-        let late = Options { time: Some(Duration::ZERO), ..options.clone() };
+        let late = SearchOptions { time: Some(Duration::ZERO), ..options.clone() };
         assert!(SearchBudget { options: &late, began: Instant::now() }.is_over(0));
     }
 }

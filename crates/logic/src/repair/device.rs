@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, Device, OpError, Shape, Tensor, WgslText, Words};
 use farad_circuit::Edge;
-use farad_circuit::repair::{Batch, Evaluator, Job, Origin, Processor, Score, Task, Wrong};
+use farad_circuit::repair::{
+    Batch, CandidateScore, Evaluator, Job, Processor, RepairTask, StartingGrid, Wrong,
+};
 
 use super::plain::{self, Operands};
 use super::program::CandidateProgram;
@@ -67,7 +69,7 @@ pub struct DeviceEvaluator {
 
 impl DeviceEvaluator {
     /// For a task; none if its grid does not fit a workgroup, or is a table: then the CPU is faster.
-    pub fn new(task: &Task, device: &Device) -> Option<DeviceEvaluator> {
+    pub fn new(task: &RepairTask, device: &Device) -> Option<DeviceEvaluator> {
         let board = Board::new(task)?;
         let adapter = device.index().filter(|_| device.is_gpu());
         let adapter = adapter.and_then(|index| farad::adapters().into_iter().nth(index));
@@ -110,7 +112,7 @@ impl DeviceEvaluator {
     }
 
     /// The scores of jobs that fit, all their batches.
-    fn run(&mut self, jobs: &[(&Job, CandidateProgram)]) -> farad::Result<Vec<Vec<Score>>> {
+    fn run(&mut self, jobs: &[(&Job, CandidateProgram)]) -> farad::Result<Vec<Vec<CandidateScore>>> {
         let (mut batches, mut known): (Vec<&Batch>, HashMap<u64, usize>) = Default::default();
         for batch in jobs.iter().flat_map(|(job, _)| job.batches) {
             known.entry(batch.number()).or_insert_with(|| {
@@ -153,8 +155,8 @@ impl DeviceEvaluator {
 }
 
 /// What one batch gave, from four words for each word of starts.
-fn score(found: &[u32]) -> Score {
-    let mut score = Score::default();
+fn score(found: &[u32]) -> CandidateScore {
+    let mut score = CandidateScore::default();
     for (n, &[last, late, early, starts]) in found.as_chunks::<4>().0.iter().enumerate() {
         score.wrong += Wrong { last: last.into(), late: late.into(), early: early.into() };
         score.starts[n] = starts;
@@ -171,7 +173,7 @@ impl Evaluator for DeviceEvaluator {
         self.shape[1]
     }
 
-    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<Score>> {
+    fn score(&mut self, jobs: &[Job]) -> Vec<Vec<CandidateScore>> {
         let fits = |program: &CandidateProgram| {
             program.channels * self.board.places <= self.most
                 && SLOTS.iter().any(|&slots| program.slots <= slots)
@@ -233,22 +235,23 @@ pub(super) struct Board {
 }
 
 impl Board {
-    fn new(task: &Task) -> Option<Board> {
-        let &Task { height, width, steps, .. } = task;
+    fn new(task: &RepairTask) -> Option<Board> {
+        let &RepairTask { height, width, steps, .. } = task;
         let row = if task.is_random() { 0 } else { width.div_ceil(32) };
         let places = if row == 0 { height * width } else { height * row };
         let board = Board {
             height,
             width,
             steps,
-            words: if row == 0 { Score::default().starts.len() } else { 1 },
+            words: if row == 0 { CandidateScore::default().starts.len() } else { 1 },
             row,
             places,
             looks: task.looks(),
             wraps: task.edge == Edge::Wrap,
             asynchronous: task.fire_rate < 1.0,
         };
-        (task.origin != Origin::Neighborhoods && (1..=PLACES).contains(&places) && steps > 0).then_some(board)
+        (task.origin != StartingGrid::Neighborhoods && (1..=PLACES).contains(&places) && steps > 0)
+            .then_some(board)
     }
 
     /// Words of all places for each word of starts, from `[cells, words]` or a bit for each cell.
@@ -262,7 +265,7 @@ impl Board {
     }
 
     /// What is to be seen: `[visible, places]`.
-    fn wanted(&self, task: &Task) -> Vec<u32> {
+    fn wanted(&self, task: &RepairTask) -> Vec<u32> {
         let channel = |cells: &[bool]| match self.row {
             0 => cells.iter().map(|&on| if on { !0 } else { 0 }).collect(),
             _ => self.pack(&cells.iter().map(|&on| on as u32).collect::<Vec<u32>>()).concat(),

@@ -5,8 +5,8 @@
 //!
 //! Invariant: hardened before its first update, the network is the circuit that it was made from, bit for bit.
 
-use farad_circuit::repair::Cell;
-use farad_circuit::{Automaton, Gate, Node, Wire};
+use farad_circuit::repair::CellCircuit;
+use farad_circuit::{Automaton, Gate, GateNode, Wire};
 
 use crate::automaton::Topology;
 use crate::harden::harden;
@@ -42,7 +42,7 @@ impl CircuitNetwork {
     /// The part of an automaton that visible channels depend on. Operands that a gate does not need are drawn from the
     /// seed. `None` if the circuit is too wide, or shows other channels than its first.
     pub fn of(automaton: &Automaton, seed: u64) -> Option<CircuitNetwork> {
-        let (cell, shell) = Cell::of(automaton, SPARE);
+        let (cell, shell) = CellCircuit::of(automaton, SPARE);
         let visible = shell.visible.len();
         if !shell.visible.iter().copied().eq(0..visible) {
             return None;
@@ -88,7 +88,7 @@ fn selecting(neighbor: usize) -> impl Iterator<Item = Gate> {
 
 /// Which wires of a cell are there at which level, layer by layer.
 struct WireLevels<'a> {
-    cell: &'a Cell,
+    cell: &'a CellCircuit,
     /// Where each wire is made; 0: an input.
     made: Vec<usize>,
     /// The last level at which each wire must be there.
@@ -103,7 +103,7 @@ struct WireLevels<'a> {
 }
 
 impl<'a> WireLevels<'a> {
-    fn new(cell: &'a Cell, seed: u64) -> WireLevels<'a> {
+    fn new(cell: &'a CellCircuit, seed: u64) -> WireLevels<'a> {
         let mut made = vec![0; cell.inputs()];
         for node in &cell.gates {
             let level = 1 + node.operands().map(|wire| made[wire.index()]).max().unwrap_or(0);
@@ -136,7 +136,7 @@ impl<'a> WireLevels<'a> {
         for (wire, place) in places.iter_mut().enumerate() {
             let next = layer.1.len() as u32;
             if self.made[wire] == number {
-                let Node { gate, a, b } = self.cell.gates[wire - self.cell.inputs()];
+                let GateNode { gate, a, b } = self.cell.gates[wire - self.cell.inputs()];
                 self.add(&mut layer, gate, gate.reads_a().then_some(a), gate.reads_b().then_some(b));
             } else if self.made[wire] < number && number <= self.last[wire] {
                 self.pass(&mut layer, Wire(wire as u32));
@@ -212,7 +212,7 @@ mod tests {
             network.topology.check().unwrap();
             let hard = network.harden(&network.gates);
             hard.check().unwrap();
-            let (cell, shell) = Cell::of(&automaton, SPARE);
+            let (cell, shell) = CellCircuit::of(&automaton, SPARE);
             let wanted = cell.automaton(&shell);
             let kept: Vec<usize> = (0..wanted.channels).collect();
             let verdict = equivalent_automata(&wanted, &hard, &kept, &Budget::default()).unwrap();

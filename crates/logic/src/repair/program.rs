@@ -4,7 +4,7 @@
 //! nobody reads its value any more.
 
 use farad_circuit::Gate;
-use farad_circuit::repair::{Shape, Tape};
+use farad_circuit::repair::{CandidateChannels, Tape};
 
 /// An operand that is an input: its position from here on, then its channel.
 const INPUT: u32 = 1 << 31;
@@ -24,7 +24,7 @@ pub struct CandidateProgram {
 }
 
 impl CandidateProgram {
-    pub fn new(tape: &Tape, shape: &Shape) -> CandidateProgram {
+    pub fn new(tape: &Tape, shape: &CandidateChannels) -> CandidateProgram {
         let slots = Slots::new(tape, shape);
         let operand = |wire: usize| match wire.checked_sub(slots.inputs) {
             Some(op) => slots.places[op],
@@ -65,7 +65,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn new(tape: &Tape, shape: &Shape) -> Slots {
+    fn new(tape: &Tape, shape: &CandidateChannels) -> Slots {
         let inputs = 9 * shape.channels;
         let mut dense = vec![0; shape.channels];
         tape.outputs.iter().enumerate().for_each(|(n, &(channel, _))| dense[channel] = n as u32);

@@ -8,13 +8,13 @@ use farad_circuit::repair::Proposal;
 use crate::automaton::Topology;
 use crate::error::Result;
 use crate::soft_gates::GateKind;
-use crate::train::{Learned, LearnedCircuit};
+use crate::train::{LearnedAutomata, LearnedCircuit};
 
 /// Gates that are unsure enough to be proposed for a change.
 const PROPOSED: usize = 512;
 
 /// For each seed the changes of the gates that it has learned, from the logits of its checkpoint.
-pub(super) fn learned(run: &Run, learned: &Learned) -> Result<Vec<Vec<Proposal>>> {
+pub(super) fn learned(run: &Run, learned: &LearnedAutomata) -> Result<Vec<Vec<Proposal>>> {
     let (topology, settings) = (&learned.configuration.recipe.topology, &learned.configuration.settings);
     let seeds = learned.circuits.len();
     let width = match settings.gates {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{EXACT, inexact, trained};
 use crate::error::Result;
 use crate::evaluate::Examination;
-use crate::train::Learned;
+use crate::train::LearnedAutomata;
 
 /// What is known of one seed's circuit after a glance.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +52,7 @@ pub fn note(run: &Run, checks: &[Check]) -> Result<()> {
 
 /// Counts the wrong bits of the kept circuits of a run, all seeds.
 pub fn check(run: &Run) -> Result<Vec<Check>> {
-    let learned = Learned::of(run)?;
+    let learned = LearnedAutomata::of(run)?;
     let configuration = &learned.configuration;
     let gate_evaluations = configuration.gate_evaluations(learned.updates);
     let glance = |circuit: &crate::train::LearnedCircuit| {

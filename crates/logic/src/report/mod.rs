@@ -21,13 +21,13 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::evaluate::{Evaluation, Examination};
 use crate::recipe::Trial;
-use crate::repair::Note;
-use crate::train::{Learned, LearnedCircuit};
+use crate::repair::RepairNote;
+use crate::train::{LearnedAutomata, LearnedCircuit};
 use proof::SimplifiedNote;
 pub(crate) use proof::{hash, text};
 
 /// What is known of one seed's circuit.
-pub struct Verdict {
+pub struct SeedVerdict {
     /// The seed.
     pub seed: u64,
     /// After which update the circuit was kept.
@@ -35,7 +35,7 @@ pub struct Verdict {
     /// How good it is.
     pub evaluation: Evaluation,
     /// What repair did, if the circuit is not as it was learned.
-    pub repair: Option<Note>,
+    pub repair: Option<RepairNote>,
     /// Gates that are neither constant nor copies: those that were learned or, after repair, those of its circuit.
     pub active_gates: usize,
     /// Gates of the simplified cell.
@@ -56,7 +56,7 @@ pub struct Verdict {
     pub unproved: Vec<String>,
 }
 
-impl Verdict {
+impl SeedVerdict {
     /// As one JSON object.
     pub fn json(&self) -> Value {
         let evaluation = &self.evaluation;
@@ -90,12 +90,12 @@ impl Verdict {
 }
 
 /// Judges the kept circuits of a run, all seeds. What was simplified and proved before is not again.
-pub fn judge(run: &Run) -> Result<Vec<Verdict>> {
-    let learned = Learned::of(run)?;
+pub fn judge(run: &Run) -> Result<Vec<SeedVerdict>> {
+    let learned = LearnedAutomata::of(run)?;
     learned.circuits.par_iter().map(|circuit| judge_one(run, &learned, circuit)).collect()
 }
 
-fn judge_one(run: &Run, learned: &Learned, circuit: &LearnedCircuit) -> Result<Verdict> {
+fn judge_one(run: &Run, learned: &LearnedAutomata, circuit: &LearnedCircuit) -> Result<SeedVerdict> {
     let configuration = &learned.configuration;
     let examination = Examination {
         recipe: &configuration.recipe,
@@ -107,7 +107,7 @@ fn judge_one(run: &Run, learned: &Learned, circuit: &LearnedCircuit) -> Result<V
     let simplified = SimplifiedNote::of(run, circuit)?;
     let before = Statistics::of(&circuit.automaton.cell);
     let after = Statistics::of(&simplified.automaton.cell);
-    Ok(Verdict {
+    Ok(SeedVerdict {
         seed: circuit.seed,
         update: circuit.update,
         evaluation,
@@ -125,15 +125,15 @@ fn judge_one(run: &Run, learned: &Learned, circuit: &LearnedCircuit) -> Result<V
 }
 
 /// The grid and steps of training.
-pub(crate) fn trained(learned: &Learned) -> Trial {
+pub(crate) fn trained(learned: &LearnedAutomata) -> Trial {
     let settings = &learned.configuration.settings;
     Trial { height: settings.height, width: settings.width, steps: settings.steps }
 }
 
 /// Judges, and writes circuits, plots and the report into the run's folder.
-pub fn conclude(run: &Run) -> Result<Vec<Verdict>> {
+pub fn conclude(run: &Run) -> Result<Vec<SeedVerdict>> {
     let verdicts = judge(run)?;
-    let learned = Learned::of(run)?;
+    let learned = LearnedAutomata::of(run)?;
     for (circuit, verdict) in learned.circuits.iter().zip(&verdicts) {
         proof::write(run, circuit, verdict)?;
         let text = Statistics::of(&circuit.automaton.cell).csv();
@@ -146,8 +146,8 @@ pub fn conclude(run: &Run) -> Result<Vec<Verdict>> {
 }
 
 /// What came out, for lists of runs.
-fn judged(updates: u64, verdicts: &[Verdict]) -> Conclusion {
-    let exact: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
+fn judged(updates: u64, verdicts: &[SeedVerdict]) -> Conclusion {
+    let exact: Vec<&SeedVerdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
     let words = match (verdicts, &exact[..]) {
         ([verdict], [_]) => {
             let proved = if verdict.proved { "proved" } else { "not proved" };

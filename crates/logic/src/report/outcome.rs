@@ -1,14 +1,14 @@
 //! What came out of a run of automata, for people and for programs: a line for each seed, a sentence, and what to do next.
 
 use farad::run::{count, counted};
-use farad::train::{Grid, Outcome, Tone, Toned};
+use farad::train::{Outcome, TextTable, Tone, Toned};
 
-use super::{Check, Verdict};
-use crate::recipe::{Recipe, Start};
+use super::{Check, SeedVerdict};
+use crate::recipe::{Recipe, RolloutStart};
 
 /// What a quick look at the circuits found.
 pub fn glance(checks: &[Check]) -> Outcome {
-    let mut grid = Grid::new([("seed", true), ("exact", false), ("wrong bits", true), ("of", true)]);
+    let mut grid = TextTable::new([("seed", true), ("exact", false), ("wrong bits", true), ("of", true)]);
     for check in checks {
         let exact = Toned::yes(check.wrong == 0);
         grid.row([check.seed.into(), exact, count(check.wrong).into(), count(check.of).into()]);
@@ -24,11 +24,11 @@ pub fn glance(checks: &[Check]) -> Outcome {
 }
 
 /// What is known of the circuits.
-pub fn outcome(verdicts: &[Verdict]) -> Outcome {
+pub fn outcome(verdicts: &[SeedVerdict]) -> Outcome {
     let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
     let several = verdicts.len() > 1;
     Outcome {
-        json: verdicts.iter().map(Verdict::json).collect(),
+        json: verdicts.iter().map(SeedVerdict::json).collect(),
         table: Some(grid(verdicts)),
         lines: several.then(|| format!("{exact} of {} exact", verdicts.len())).into_iter().collect(),
         succeeded: Some(exact > 0),
@@ -37,7 +37,7 @@ pub fn outcome(verdicts: &[Verdict]) -> Outcome {
 }
 
 /// The same at the end of a training: with a sentence for those who read about it for the first time, and what to do next.
-pub fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> Outcome {
+pub fn learned(recipe: &Recipe, verdicts: &[SeedVerdict]) -> Outcome {
     let (tone, words) = sentence(recipe, verdicts);
     let repaired = verdicts.iter().filter_map(|verdict| Some((verdict, verdict.repair.as_ref()?)));
     let outcome = repaired
@@ -46,7 +46,7 @@ pub fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> Outcome {
         })
         .say(tone, words);
     // Cells that fire at random may be late on a start or two, and right from then on.
-    let good = |verdict: &Verdict| verdict.evaluation.exact || verdict.evaluation.stable;
+    let good = |verdict: &SeedVerdict| verdict.evaluation.exact || verdict.evaluation.stable;
     match verdicts.iter().any(good) {
         true => outcome
             .next("simulate RUN --grid 128x128 --steps 200 --gif", "watch it on a larger grid")
@@ -59,8 +59,8 @@ pub fn learned(recipe: &Recipe, verdicts: &[Verdict]) -> Outcome {
 }
 
 /// A line for each seed.
-fn grid(verdicts: &[Verdict]) -> Grid {
-    let mut grid = Grid::new([
+fn grid(verdicts: &[SeedVerdict]) -> TextTable {
+    let mut grid = TextTable::new([
         ("seed", true),
         ("exact", false),
         ("wrong bits", true),
@@ -97,12 +97,12 @@ fn grid(verdicts: &[Verdict]) -> Grid {
     grid
 }
 
-fn sentence(recipe: &Recipe, verdicts: &[Verdict]) -> (Tone, String) {
-    let exact: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
+fn sentence(recipe: &Recipe, verdicts: &[SeedVerdict]) -> (Tone, String) {
+    let exact: Vec<&SeedVerdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
     let tried = match recipe.start {
-        Start::Boards => "all 512 neighborhoods",
-        Start::RandomBits => "1,024 starts it never saw",
-        Start::CenterOnes | Start::Zeros => "the picture",
+        RolloutStart::Boards => "all 512 neighborhoods",
+        RolloutStart::RandomBits => "1,024 starts it never saw",
+        RolloutStart::CenterOnes | RolloutStart::Zeros => "the picture",
     };
     match (verdicts, &exact[..]) {
         ([verdict], [_]) => {

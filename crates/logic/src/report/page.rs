@@ -3,16 +3,16 @@
 use std::fmt::Write;
 
 use farad::run::{Events, Page, Run, count, counted, shell_word};
-use farad::train::settings::Settings as _;
+use farad::train::settings::SettingsTable as _;
 use farad_circuit::Statistics;
 
-use super::{SimplifyPass, Verdict, yes};
+use super::{SeedVerdict, SimplifyPass, yes};
 use crate::error::Result;
-use crate::settings::Settings;
-use crate::train::{Configuration, Learned};
+use crate::settings::AutomatonSettings;
+use crate::train::{Configuration, LearnedAutomata};
 
 /// The page.
-pub fn text(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<String> {
+pub fn text(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> Result<String> {
     let Configuration { recipe, device, seeds, settings } = &learned.configuration;
     let mut page = Page::new(recipe.name, &recipe.about);
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
@@ -71,14 +71,14 @@ fn list(seeds: &[u64]) -> String {
 }
 
 /// What to type for the same run: from the variant of the recipe that is nearer, with every setting that differs from it.
-fn command(learned: &Learned) -> String {
+fn command(learned: &LearnedAutomata) -> String {
     let configuration = &learned.configuration;
     let Configuration { recipe, seeds, settings, .. } = configuration;
     let mut text = format!("farad train {} --seed {}", recipe.name, seeds.first().copied().unwrap_or(0));
     if seeds.len() > 1 {
         let _ = write!(text, " --seeds {}", seeds.len());
     }
-    let changed = |variant: Settings| {
+    let changed = |variant: AutomatonSettings| {
         let (table, variant) = (settings.table(), variant.table());
         let differs =
             |(key, value): &(String, toml::Value)| key != "updates" && variant.get(key) != Some(value);
@@ -97,7 +97,7 @@ fn command(learned: &Learned) -> String {
     text
 }
 
-fn results(page: &mut Page, verdicts: &[Verdict]) {
+fn results(page: &mut Page, verdicts: &[SeedVerdict]) {
     page.section("Results");
     let headings = [
         "seed",
@@ -111,7 +111,7 @@ fn results(page: &mut Page, verdicts: &[Verdict]) {
         "depth",
         "proved equal",
     ];
-    let row = |verdict: &Verdict| {
+    let row = |verdict: &SeedVerdict| {
         let evaluation = &verdict.evaluation;
         vec![
             verdict.seed.to_string(),
@@ -134,14 +134,14 @@ fn results(page: &mut Page, verdicts: &[Verdict]) {
 }
 
 /// What a search after training did.
-fn repair(page: &mut Page, verdicts: &[Verdict]) {
+fn repair(page: &mut Page, verdicts: &[SeedVerdict]) {
     let notes: Vec<_> =
         verdicts.iter().filter_map(|verdict| Some((verdict.seed, verdict.repair.as_ref()?))).collect();
     if notes.is_empty() {
         return;
     }
     page.section("Repair");
-    let row = |&(seed, note): &(u64, &crate::repair::Note)| {
+    let row = |&(seed, note): &(u64, &crate::repair::RepairNote)| {
         vec![
             seed.to_string(),
             format!("{} of {}", count(note.wrong_before), count(note.of)),
@@ -172,7 +172,7 @@ fn repair(page: &mut Page, verdicts: &[Verdict]) {
 }
 
 /// Larger grids and damage.
-fn further(page: &mut Page, verdicts: &[Verdict]) {
+fn further(page: &mut Page, verdicts: &[SeedVerdict]) {
     if verdicts.iter().all(|verdict| verdict.evaluation.sizes.is_empty()) {
         return;
     }
@@ -198,7 +198,7 @@ fn further(page: &mut Page, verdicts: &[Verdict]) {
 }
 
 /// The numbers of the table below in words. Both come from the passes, so that they agree.
-fn described(before: &Statistics, verdict: &Verdict) -> String {
+fn described(before: &Statistics, verdict: &SeedVerdict) -> String {
     let gates = |pass: &SimplifyPass| pass.gates;
     let active = verdict.stages.first().map_or(before.active, gates);
     let cone = verdict.stages.iter().find(|stage| stage.pass == "cone of influence");
@@ -220,7 +220,7 @@ fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Verdict) {
+fn simplification(page: &mut Page, learned: &LearnedAutomata, shown: usize, verdict: &SeedVerdict) {
     let before = Statistics::of(&learned.circuits[shown].automaton.cell);
     page.section(&format!("Simplification (seed {})", verdict.seed));
     page.words(&match verdict.repair {
@@ -258,7 +258,7 @@ fn simplification(page: &mut Page, learned: &Learned, shown: usize, verdict: &Ve
     }
 }
 
-fn pictures(page: &mut Page, learned: &Learned, verdict: &Verdict) {
+fn pictures(page: &mut Page, learned: &LearnedAutomata, verdict: &SeedVerdict) {
     let recipe = &learned.configuration.recipe;
     page.section("Pictures");
     page.words(&match learned.circuits.len() {

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use farad::run::{Chart, Color, LogTable, Picture, Run, Series, Sheet, Tile, count, counted};
+use farad::run::{Chart, LogTable, Picture, Rgb, Run, Series, Sheet, Thumbnail, count, counted};
 use farad_circuit::{Automaton, Drawing, Gate, Grid};
 
-use super::{Verdict, trained};
+use super::{SeedVerdict, trained};
 use crate::error::Result;
 use crate::evaluate::Examination;
 use crate::histogram;
 use crate::recipe::{Recipe, Trial};
-use crate::train::{Configuration, Learned};
+use crate::train::{Configuration, LearnedAutomata};
 
-const ON: Color = [24, 24, 32];
-const OFF: Color = [240, 240, 236];
+const ON: Rgb = [24, 24, 32];
+const OFF: Rgb = [240, 240, 236];
 /// A cell whose number is that of no color.
-const NO_COLOR: Color = [255, 0, 255];
+const NO_COLOR: Rgb = [255, 0, 255];
 
 /// What a grid shows: black and white, its first three visible channels as light, or, with colors, the color whose
 /// number they are.
-pub fn frame(grid: &Grid, visible: usize, colors: &[Color]) -> Picture {
+pub fn frame(grid: &Grid, visible: usize, colors: &[Rgb]) -> Picture {
     cells(grid.width(), grid.height(), visible, &grid.pictures(), colors)
 }
 
@@ -31,7 +31,7 @@ fn target_frame(target: &[bool], recipe: &Recipe, trial: Trial) -> Picture {
 }
 
 /// Bits `[visible, height, width]` as a picture with sharp cells.
-fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[Color]) -> Picture {
+fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[Rgb]) -> Picture {
     let times = (256 / width.max(height)).clamp(1, 16);
     let bit = |cell: usize, channel: usize| bits[channel * width * height + cell];
     let picture = if !colors.is_empty() {
@@ -51,8 +51,8 @@ fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[C
     picture.scaled(times)
 }
 
-/// Writes everything into `plots/`. Of several seeds, [`Learned::shown`] is.
-pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
+/// Writes everything into `plots/`. Of several seeds, [`LearnedAutomata::shown`] is.
+pub fn write(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> Result<()> {
     let shown = learned.shown();
     losses(run, learned)?;
     gates(run, learned, shown, &verdicts[shown])?;
@@ -67,7 +67,7 @@ pub fn write(run: &Run, learned: &Learned, verdicts: &[Verdict]) -> Result<()> {
 }
 
 /// What a picture is about: recipe, seed or seeds, device.
-fn about(learned: &Learned, shown: Option<usize>) -> String {
+fn about(learned: &LearnedAutomata, shown: Option<usize>) -> String {
     let Configuration { recipe, device, seeds, .. } = &learned.configuration;
     let seeds = match (shown, &seeds[..]) {
         (Some(shown), _) => format!("seed {}", learned.circuits[shown].seed),
@@ -82,7 +82,7 @@ const MOST_SEEDS: usize = 7;
 /// Sums of losses below this are as good as none: they stand in a row below the axis.
 const FLOOR: f64 = 1e-3;
 
-fn losses(run: &Run, learned: &Learned) -> Result<()> {
+fn losses(run: &Run, learned: &LearnedAutomata) -> Result<()> {
     let log = LogTable::read(run.log_path())?;
     let unit = learned.configuration.settings.loss.label();
     let chart = Chart::new("Loss during training", "update", unit).log_y_from(FLOOR);
@@ -104,7 +104,7 @@ fn losses(run: &Run, learned: &Learned) -> Result<()> {
 }
 
 /// The functions that were learned, those of a repaired circuit, and those that are left.
-fn gates(run: &Run, learned: &Learned, shown: usize, verdict: &Verdict) -> Result<()> {
+fn gates(run: &Run, learned: &LearnedAutomata, shown: usize, verdict: &SeedVerdict) -> Result<()> {
     let circuit = &learned.circuits[shown];
     let of = |automaton: &Automaton| by_function(automaton.cell.gates.iter().map(|node| node.gate));
     let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
@@ -127,7 +127,7 @@ fn by_function(gates: impl Iterator<Item = Gate>) -> [usize; 16] {
 }
 
 /// The functions that were learned, layer by layer; the kernels of perception together.
-fn layers(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
+fn layers(run: &Run, learned: &LearnedAutomata, shown: usize) -> Result<()> {
     let topology = learned.configuration.recipe.topology.clone();
     let gates = &learned.circuits[shown].gates;
     let mut rows = Vec::new();
@@ -148,7 +148,7 @@ fn layers(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
 }
 
 /// Curves of wrong bits under damage: the mean of all starts, and from the best to the worst.
-fn damage(run: &Run, learned: &Learned, shown: usize, verdict: &Verdict) -> Result<()> {
+fn damage(run: &Run, learned: &LearnedAutomata, shown: usize, verdict: &SeedVerdict) -> Result<()> {
     let chart = |title: &str, curves: &[Vec<f64>]| {
         let starts = curves.len();
         let about = format!("{}; {starts} starts", about(learned, Some(shown)));
@@ -182,7 +182,7 @@ const TILE: f64 = 117.0;
 const PAUSE: Duration = Duration::from_millis(1600);
 
 /// The roll-out of training's size, and of the largest trial, as films; the first as a contact sheet.
-fn films(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
+fn films(run: &Run, learned: &LearnedAutomata, shown: usize) -> Result<()> {
     let circuit = &learned.circuits[shown];
     let recipe = &learned.configuration.recipe;
     let examination =
@@ -199,10 +199,10 @@ fn films(run: &Run, learned: &Learned, shown: usize) -> Result<()> {
     sheet = sheet.about(&about(learned, Some(shown)));
     let places = TILES - usize::from(target.is_some());
     for step in chosen(frames.len(), places) {
-        sheet = sheet.tile(Tile::new(frames[step].png(), &[format!("step {step}")]));
+        sheet = sheet.tile(Thumbnail::new(frames[step].png(), &[format!("step {step}")]));
     }
     if let Some(target) = target {
-        sheet = sheet.tile(Tile::new(target.png(), &["target"]).apart());
+        sheet = sheet.tile(Thumbnail::new(target.png(), &["target"]).apart());
     }
     run.write_plot("rollout", &sheet.svg())?;
     if let Some(&trial) = recipe.trials.last() {

@@ -6,11 +6,11 @@
 //! [`SimplifiedNote::of`].
 
 use farad::run::Run;
-use farad_circuit::simplify::{Options, Stage, simplify_automaton};
+use farad_circuit::simplify::{SimplifyOptions, SimplifyStage, simplify_automaton};
 use farad_circuit::{Automaton, Circuit};
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::SeedVerdict;
 use crate::error::Result;
 use crate::train::LearnedCircuit;
 
@@ -27,8 +27,8 @@ pub struct SimplifyPass {
     pub seconds: f64,
 }
 
-impl From<&Stage> for SimplifyPass {
-    fn from(stage: &Stage) -> SimplifyPass {
+impl From<&SimplifyStage> for SimplifyPass {
+    fn from(stage: &SimplifyStage) -> SimplifyPass {
         let seconds = stage.time.as_secs_f64();
         SimplifyPass { pass: stage.pass.into(), gates: stage.gates, depth: stage.depth, seconds }
     }
@@ -62,7 +62,7 @@ impl SimplifiedNote {
 }
 
 /// Writes the kept circuit, the simplified one and, last, the proof that belongs to both.
-pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &Verdict) -> Result<()> {
+pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &SeedVerdict) -> Result<()> {
     let texts = [text(&circuit.automaton), text(&verdict.simplified)];
     let proof = ProofNote {
         circuits: hash(&texts),
@@ -83,7 +83,7 @@ pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &Verdict) -> Result<(
 }
 
 fn made(circuit: &LearnedCircuit) -> Result<SimplifiedNote> {
-    let simplified = simplify_automaton(&circuit.automaton, &Options::default())?;
+    let simplified = simplify_automaton(&circuit.automaton, &SimplifyOptions::default())?;
     let proof = ProofNote {
         circuits: hash(&[text(&circuit.automaton), text(&simplified.automaton)]),
         proved: simplified.equivalence.is_proved(),

@@ -3,13 +3,13 @@
 use farad::Need;
 use farad::run::{Run, Table, Value};
 use farad::train::moments;
-use farad::train::settings::Settings as _;
+use farad::train::settings::SettingsTable as _;
 use farad_circuit::Meta;
 
 use crate::automaton::Policy;
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, Start};
-use crate::settings::Settings;
+use crate::recipe::{Recipe, RolloutStart};
+use crate::settings::AutomatonSettings;
 use crate::soft_gates::GateKind;
 
 /// What a run folder of this crate is, in `config.toml` and checkpoints.
@@ -20,7 +20,7 @@ pub struct Configuration {
     /// The recipe.
     pub recipe: Recipe,
     /// Its settings.
-    pub settings: Settings,
+    pub settings: AutomatonSettings,
     /// The seeds.
     pub seeds: Vec<u64>,
     /// The name of the device that it was started on.
@@ -72,10 +72,10 @@ impl Configuration {
     /// What the page of an automaton should know: where it starts, and on which grid it learned.
     pub fn known(&self) -> Meta {
         let start = match self.recipe.start {
-            Start::RandomBits => "random",
-            Start::CenterOnes => "center",
-            Start::Zeros => "zeros",
-            Start::Boards => "boards",
+            RolloutStart::RandomBits => "random",
+            RolloutStart::CenterOnes => "center",
+            RolloutStart::Zeros => "zeros",
+            RolloutStart::Boards => "boards",
         };
         let known = [
             ("recipe", Value::from(self.recipe.name)),
@@ -110,7 +110,7 @@ impl Configuration {
         let settings = table.get("settings").and_then(|v| v.as_table()).ok_or_else(|| missing("settings"))?;
         Ok(Configuration {
             recipe: Recipe::of(text("recipe")?, table.get("task").and_then(|task| task.as_table()))?,
-            settings: Settings::from_table(settings)?,
+            settings: AutomatonSettings::from_table(settings)?,
             seeds: seeds.filter(|seeds| !seeds.is_empty()).ok_or_else(|| missing("seeds"))?,
             device: text("device")?.into(),
         })
@@ -126,7 +126,7 @@ mod tests {
         for (name, once) in [("life", 457_740), ("checkerboard", 47_185_920)] {
             let recipe = Recipe::named(name).unwrap();
             let mut settings = recipe.reference.clone();
-            let of = |settings: &Settings| {
+            let of = |settings: &AutomatonSettings| {
                 let (recipe, settings) = (recipe.clone(), settings.clone());
                 Configuration { recipe, settings, seeds: vec![1], device: "cpu".into() }.gate_evaluations(10)
             };

@@ -1,17 +1,17 @@
 //! The forward pass of an update: from logits to coefficients, from first states to last ones.
 //!
 //! Invariant: with the published settings a soft gate is the softmax mixture of its logits and nothing else is
-//! computed. All noise comes from a seed and the number of the update. Start at [`Trainer::coefficients`].
+//! computed. All noise comes from a seed and the number of the update. Start at [`AutomatonTrainer::coefficients`].
 
 use farad::Order;
 use farad::{DType, Tensor};
 
-use super::{Stream, Trainer};
+use super::{AutomatonTrainer, Stream};
 use crate::automaton::RollOut;
 use crate::settings::{Forward, FreezeOrder, States};
 use crate::soft_gates::straight_through;
 
-impl Trainer {
+impl AutomatonTrainer {
     /// The coefficients of the next update's gates. `[seeds, gates, 4]`
     pub(super) fn coefficients(&self) -> Tensor {
         let logits = self.logits.value();

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use farad::Device;
 use farad::run::{Run, Table, Value, count, json};
-use farad::train::settings::{Setting, Settings as _, no_choice};
-use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::train::settings::{Setting, SettingsTable as _, no_choice};
+use farad::train::{Asked, Measure, Outcome, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit};
 use farad_circuit::Statistics;
 
 use super::trainee::Learners;
-use super::{Configuration, KIND, Learned, LearnedCircuit, Trainer};
+use super::{AutomatonTrainer, Configuration, KIND, LearnedAutomata, LearnedCircuit};
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
 use crate::recipe::own::{self, Own};
 use crate::report;
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 
 /// The settings that a recipe may start from.
 const VARIANTS: [&str; 2] = ["default", "reference"];
@@ -22,7 +22,7 @@ const VARIANTS: [&str; 2] = ["default", "reference"];
 /// Automata, of one or more seeds.
 pub struct Automata;
 
-impl Kind for Automata {
+impl TrainingKind for Automata {
     fn name(&self) -> &'static str {
         KIND
     }
@@ -43,7 +43,7 @@ impl Kind for Automata {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        Settings::rows()
+        AutomatonSettings::rows()
     }
 
     fn defaults(&self, subject: &str) -> farad::Result<Vec<(&'static str, Table)>> {
@@ -112,7 +112,7 @@ impl Kind for Automata {
         });
         let (mut updates, of) = (0, count(configuration.settings.updates));
         if run.checkpoint()?.is_some() {
-            let learned = Learned::of(run)?;
+            let learned = LearnedAutomata::of(run)?;
             updates = learned.updates;
             value["circuits"] = learned.circuits.iter().map(circuit).collect();
         }
@@ -229,7 +229,7 @@ fn seeds(asked: &Asked, recipe: &Recipe, stored: Option<Vec<u64>>) -> farad::Res
 /// Everything that a training is made of.
 struct ReadyAutomaton {
     configuration: Configuration,
-    trainer: Trainer,
+    trainer: AutomatonTrainer,
     quick: bool,
     from: (usize, Vec<usize>),
 }
@@ -245,7 +245,7 @@ impl ReadyAutomaton {
         let help = "take a smaller grid, batch, number of steps or of seeds, or another device";
         configuration.need().check(device, help)?;
         let Configuration { recipe, settings, seeds, .. } = &configuration;
-        let trainer = Trainer::new(recipe.clone(), settings.clone(), seeds, device);
+        let trainer = AutomatonTrainer::new(recipe.clone(), settings.clone(), seeds, device);
         Ok(ReadyAutomaton { trainer, quick: asked.flag("quick").is_some(), from, configuration })
     }
 }

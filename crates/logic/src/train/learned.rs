@@ -1,6 +1,6 @@
 //! What a run's checkpoint holds: the best hard circuit of every seed so far, and how good it was.
 //!
-//! Start at [`Learned::of`].
+//! Start at [`LearnedAutomata::of`].
 
 use farad::run::{Checkpoint, Run};
 use farad::{Device, Tensor, TrainError};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::Configuration;
 use crate::error::{Error, Result};
 use crate::harden::harden;
-use crate::repair::{self, Note};
+use crate::repair::{self, RepairNote};
 
 /// What a run has learned: the kept circuit of every seed.
-pub struct Learned {
+pub struct LearnedAutomata {
     /// What was trained.
     pub configuration: Configuration,
     /// Updates made.
@@ -37,7 +37,7 @@ pub struct LearnedCircuit {
     /// The circuit that is kept: the repaired one, if there is one.
     pub automaton: Automaton,
     /// What repair did, if there is a repaired one.
-    pub repair: Option<Note>,
+    pub repair: Option<RepairNote>,
 }
 
 impl LearnedCircuit {
@@ -55,7 +55,7 @@ impl LearnedCircuit {
     }
 }
 
-impl Learned {
+impl LearnedAutomata {
     /// Which circuit stands for the run where one must: the first that was right when training evaluated
     /// it, else the first.
     pub fn shown(&self) -> usize {
@@ -63,7 +63,7 @@ impl Learned {
     }
 
     /// Reads a run's checkpoint. Needs no device.
-    pub fn of(run: &Run) -> Result<Learned> {
+    pub fn of(run: &Run) -> Result<LearnedAutomata> {
         let configuration = Configuration::of(run)?;
         let nothing = || TrainError::NothingLearned { path: run.path().into() };
         let checkpoint = run.checkpoint()?.ok_or_else(nothing)?;
@@ -82,7 +82,7 @@ impl Learned {
                 LearnedCircuit { seed, update: best.update, right, gates, learned, automaton, repair }
             });
         let circuits = circuits.collect();
-        Ok(Learned { updates: checkpoint.step(), circuits, configuration })
+        Ok(LearnedAutomata { updates: checkpoint.step(), circuits, configuration })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use farad::Tensor;
 
-use crate::settings::{Loss, Settings};
+use crate::settings::{AutomatonSettings, Loss};
 
 /// The sum over everything but the first axis. `[seeds, ...] -> [seeds]`
 pub fn per_seed(x: &Tensor) -> Tensor {
@@ -12,7 +12,7 @@ pub fn per_seed(x: &Tensor) -> Tensor {
 
 /// The loss of what is seen, one number per seed.
 /// `[seeds, batch, height, width, visible] -> [seeds]`
-pub fn sum(settings: &Settings, seen: &Tensor, target: &Tensor) -> Tensor {
+pub fn sum(settings: &AutomatonSettings, seen: &Tensor, target: &Tensor) -> Tensor {
     let difference = seen - target;
     let each = match settings.loss {
         Loss::Squared => difference.square(),

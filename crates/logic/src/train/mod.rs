@@ -1,6 +1,6 @@
 //! Training: automata of one recipe and several seeds, all at once on one device.
 //!
-//! [`Trainer`] is the state and one update. `forward` is its forward pass: it makes coefficients and states
+//! [`AutomatonTrainer`] is the state and one update. `forward` is its forward pass: it makes coefficients and states
 //! by the settings (noise, sharpness, freezing, rounding). `schedule` is what changes from update to update.
 //! `starts` draws where roll-outs start, and `loss` compares their ends. [`Learners`] is what the training
 //! loop drives; [`Automata`] is the kind of training that the command has. `configuration` and `learned` are
@@ -25,7 +25,7 @@ mod trainee;
 
 pub use configuration::{Configuration, KIND};
 pub use kind::Automata;
-pub use learned::{Learned, LearnedCircuit};
+pub use learned::{LearnedAutomata, LearnedCircuit};
 pub use starts::Stream;
 pub use trainee::Learners;
 
@@ -38,7 +38,7 @@ use farad_circuit::Gate;
 use crate::automaton::{Topology, Wiring};
 use crate::error::Result;
 use crate::recipe::Recipe;
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 use crate::soft_gates::SoftGates;
 use crate::wires::Wires;
 use starts::Starts;
@@ -47,9 +47,9 @@ use starts::Starts;
 const NOISE_DECAY: f32 = 0.55;
 
 /// Automata in training: one recipe, one or more seeds.
-pub struct Trainer {
+pub struct AutomatonTrainer {
     recipe: Recipe,
-    settings: Settings,
+    settings: AutomatonSettings,
     seeds: Vec<u64>,
     device: Device,
     topology: Topology,
@@ -63,25 +63,30 @@ pub struct Trainer {
     updates: u64,
 }
 
-impl Trainer {
+impl AutomatonTrainer {
     /// Ready for the first update.
-    pub fn new(recipe: Recipe, settings: Settings, seeds: &[u64], device: &Device) -> Trainer {
+    pub fn new(
+        recipe: Recipe,
+        settings: AutomatonSettings,
+        seeds: &[u64],
+        device: &Device,
+    ) -> AutomatonTrainer {
         let topology = &recipe.topology;
         let layers: Vec<Vec<Wires>> = seeds.iter().map(|&seed| topology.wire(seed)).collect();
         let gates = SoftGates::new(settings.gates, settings.rounding, device);
         let logits = gates.initial(&[seeds.len(), topology.gates()], settings.initial_logit, device);
-        Trainer::wired(recipe, settings, seeds, &layers, logits, device)
+        AutomatonTrainer::wired(recipe, settings, seeds, &layers, logits, device)
     }
 
     /// The same with given wires and logits: the layers of every seed, `[seeds, gates, width]`.
     pub fn wired(
         recipe: Recipe,
-        settings: Settings,
+        settings: AutomatonSettings,
         seeds: &[u64],
         layers: &[Vec<Wires>],
         logits: Tensor,
         device: &Device,
-    ) -> Trainer {
+    ) -> AutomatonTrainer {
         let topology = recipe.topology.clone();
         let wiring = Wiring::new(&topology, layers, device);
         let gates = SoftGates::new(settings.gates, settings.rounding, device);
@@ -96,7 +101,7 @@ impl Trainer {
             Starts::new(&recipe, (settings.height, settings.width), seeds, topology.channels, device);
         let turns = starts.turns(topology.gates());
         let (seeds, device) = (seeds.to_vec(), device.clone());
-        Trainer {
+        AutomatonTrainer {
             recipe,
             settings,
             seeds,

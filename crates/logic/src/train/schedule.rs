@@ -3,9 +3,9 @@
 //! Everything is a function of the settings and the number of updates made, so a resumed run goes on with the
 //! same numbers.
 
-use crate::settings::Settings;
+use crate::settings::AutomatonSettings;
 
-impl Settings {
+impl AutomatonSettings {
     /// The share of the run that is over after so many updates.
     fn done(&self, update: u64) -> f32 {
         (update as f32 / self.updates.max(1) as f32).min(1.0)
@@ -49,12 +49,12 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use farad::train::settings::Settings as _;
+    use farad::train::settings::SettingsTable as _;
 
     use crate::Recipe;
-    use crate::settings::Settings;
+    use crate::settings::AutomatonSettings;
 
-    fn with(assignments: &[&str]) -> Settings {
+    fn with(assignments: &[&str]) -> AutomatonSettings {
         let mut settings = Recipe::named("checkerboard").unwrap().reference.clone();
         settings.updates = 100;
         assignments.iter().for_each(|assignment| settings.set(assignment).unwrap());

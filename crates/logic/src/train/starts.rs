@@ -2,7 +2,7 @@
 
 use farad::{DType, Device, Tensor};
 
-use crate::recipe::{Recipe, Start, Target};
+use crate::recipe::{Recipe, RecipeTarget, RolloutStart};
 
 /// What random numbers are for. Numbers of different streams have nothing in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Starts {
         device: &Device,
     ) -> Starts {
         let boards = match &recipe.target {
-            Target::Rule(rule) => Some(rule.boards()),
-            Target::Picture(_) => None,
+            RecipeTarget::Rule(rule) => Some(rule.boards()),
+            RecipeTarget::Picture(_) => None,
         };
         let boards = boards.map(|(before, after)| {
             let rows = before.chunks_exact(9).zip(after.chunks_exact(9));
@@ -54,8 +54,9 @@ impl Starts {
             let bits = bits.into_iter().map(f32::from).collect();
             Tensor::from_vec::<f32>(bits, [1, 1, height, width, recipe.visible], device)
         });
-        let on = |cell: usize| recipe.start == Start::CenterOnes && cell == height / 2 * width + width / 2;
-        let first = matches!(recipe.start, Start::CenterOnes | Start::Zeros).then(|| {
+        let on =
+            |cell: usize| recipe.start == RolloutStart::CenterOnes && cell == height / 2 * width + width / 2;
+        let first = matches!(recipe.start, RolloutStart::CenterOnes | RolloutStart::Zeros).then(|| {
             let cells = (0..height * width).map(|cell| f32::from(on(cell))).collect();
             Tensor::from_vec::<f32>(cells, [1, 1, height, width, 1], device)
         });

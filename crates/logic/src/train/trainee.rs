@@ -2,14 +2,14 @@
 //!
 //! Invariant: every seed keeps its best circuit by itself, so that it ends alike alone and among others.
 
-use farad::run::{Cell, Checkpoint, Run, Value, count, json};
-use farad::train::{LoopSettings, Outcome, Standing, Summary, Trainee, Validation, Watcher};
+use farad::run::{Checkpoint, LogCell, Run, Value, count, json};
+use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher};
 use farad::{Device, Tensor};
 
 use super::learned::KeptSeeds;
-use super::{Configuration, Trainer};
+use super::{AutomatonTrainer, Configuration};
 use crate::error::Result;
-use crate::repair::{self, Effort, Which};
+use crate::repair::{self, AutomatonSelection, Effort};
 use crate::report;
 
 /// Further starts for circuits that were right on these.
@@ -26,7 +26,7 @@ const MORE: u64 = 1 << 40;
 /// due. That evaluation stays in the log, and its circuit is kept if it was the best.
 pub struct Learners {
     configuration: Configuration,
-    trainer: Trainer,
+    trainer: AutomatonTrainer,
     kept: KeptSeeds,
     /// Only wrong bits are counted at the end.
     quick: bool,
@@ -38,7 +38,7 @@ impl Learners {
     /// Before the first update. `from` says how many seeds the run has that training starts from, and which are these.
     pub fn new(
         configuration: Configuration,
-        trainer: Trainer,
+        trainer: AutomatonTrainer,
         quick: bool,
         from: (usize, Vec<usize>),
     ) -> Result<Learners> {
@@ -47,7 +47,7 @@ impl Learners {
     }
 
     /// The trainer.
-    pub fn trainer(&self) -> &Trainer {
+    pub fn trainer(&self) -> &AutomatonTrainer {
         &self.trainer
     }
 
@@ -131,9 +131,9 @@ impl Trainee for Learners {
         }
     }
 
-    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
-        let cell = |place: usize| validation.map_or(Cell::default(), |seen| seen.cells[place].clone());
-        let soft = |seed: usize| Cell::from(losses.map(|losses| losses[seed]));
+    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
+        let cell = |place: usize| validation.map_or(LogCell::default(), |seen| seen.cells[place].clone());
+        let soft = |seed: usize| LogCell::from(losses.map(|losses| losses[seed]));
         let seeds = 0..self.configuration.seeds.len();
         seeds.flat_map(|seed| [soft(seed), cell(2 * seed), cell(2 * seed + 1)]).collect()
     }
@@ -209,7 +209,7 @@ impl Trainee for Learners {
         .into()
     }
 
-    fn conclude(&mut self, run: &Run, _: &Summary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
         if self.quick {
             let checks = report::check(run)?;
             report::note(run, &checks)?;
@@ -219,7 +219,7 @@ impl Trainee for Learners {
             let again = self.configuration.settings.train_again;
             let effort = Effort { again, ..Effort::after(self.trainer.updates()) };
             let device = repair::device_after(self.trainer.device());
-            repair::repair(run, &effort, Which::Inexact, &device, watcher)?;
+            repair::repair(run, &effort, AutomatonSelection::Inexact, &device, watcher)?;
         }
         let verdicts = report::conclude(run)?;
         Ok(report::learned(&self.configuration.recipe, &verdicts))

@@ -1,6 +1,6 @@
 //! Adagrad.
 
-use super::{Rule, Update, Updater, Var};
+use super::{Update, UpdateRule, Updater, Var};
 use crate::layers::Parameter;
 
 /// Gradients divided by the root of the sum of all their squares so far (Duchi, Hazan and Singer).
@@ -70,7 +70,7 @@ impl Adagrad {
     }
 }
 
-impl Rule for AdagradRule {
+impl UpdateRule for AdagradRule {
     type Form = AdagradForm;
 
     fn form(&self) -> AdagradForm {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Rule, Update, Updater, Var};
+use super::{Update, UpdateRule, Updater, Var};
 use crate::layers::Parameter;
 
 /// Adam: moments of gradients with bias correction (Kingma and Ba). Weight decay is added to the gradient;
@@ -109,7 +109,7 @@ impl<D: Decay> Updater<AdamRule<D>> {
     }
 }
 
-impl<D: Decay> Rule for AdamRule<D> {
+impl<D: Decay> UpdateRule for AdamRule<D> {
     type Form = AdamForm;
 
     fn form(&self) -> AdamForm {

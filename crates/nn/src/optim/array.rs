@@ -10,7 +10,7 @@ use super::flat::Flat;
 use super::layout::ParameterLayout;
 use super::rule::AnyRule;
 use crate::error::{NnError, Result};
-use farad_tensor::engine::Array;
+use farad_tensor::engine::DeviceArray;
 use farad_tensor::{Device, Tensor};
 
 /// What memory reports call a moment's array.
@@ -70,7 +70,7 @@ impl Flat {
         rule: &dyn AnyRule,
         device: &Device,
         location: &'static Location<'static>,
-    ) -> Result<Array> {
+    ) -> Result<DeviceArray> {
         let old = self.states[state].read()?;
         let (dtype, size) = (self.states[state].dtype(), self.states[state].dtype().size());
         let mut new = starting(rule, state, dtype).repeat(to.state_len(rule, state));
@@ -80,7 +80,7 @@ impl Flat {
                 new[slot.offset * size..][..bytes].copy_from_slice(&old[from.offset * size..][..bytes]);
             }
         }
-        Array::from_bytes(device, dtype, &new, MOMENT, location)
+        DeviceArray::from_bytes(device, dtype, &new, MOMENT, location)
     }
 
     /// The moments as they begin, unless they are there.
@@ -98,10 +98,10 @@ impl Flat {
         for n in 0..rule.states() {
             let len = self.layout.state_len(rule, n);
             states.push(match rule.start(n) == 0.0 {
-                true => Array::zeros(device, dtype, len, MOMENT, location)?,
+                true => DeviceArray::zeros(device, dtype, len, MOMENT, location)?,
                 false => {
                     let bytes = starting(rule, n, dtype).repeat(len);
-                    Array::from_bytes(device, dtype, &bytes, MOMENT, location)?
+                    DeviceArray::from_bytes(device, dtype, &bytes, MOMENT, location)?
                 }
             });
         }

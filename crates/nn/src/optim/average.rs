@@ -10,7 +10,7 @@ use farad_ir::{DType, Graph, NodeId, Op, Shape};
 
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
-use farad_tensor::engine::{Array, Output, Place, Step};
+use farad_tensor::engine::{ArrayPlace, DeviceArray, EngineStep, StepOutput};
 use farad_tensor::{Device, Tensor};
 
 /// An exponential moving average of parameters: `a ← decay · a + (1 - decay) · p` after every step. Often better
@@ -32,7 +32,7 @@ pub struct WeightAverage {
     parameters: Vec<Parameter>,
     averages: Vec<Tensor>,
     /// The arrays that averages are parts of.
-    arrays: Vec<(AverageGroup, Array)>,
+    arrays: Vec<(AverageGroup, DeviceArray)>,
     decay: f64,
     warm: bool,
     updates: u64,
@@ -50,7 +50,7 @@ struct AverageGroup {
 
 impl AverageGroup {
     /// Whether averages lie in an array as the group does.
-    fn is_in(&self, array: &Array, averages: &[Tensor]) -> bool {
+    fn is_in(&self, array: &DeviceArray, averages: &[Tensor]) -> bool {
         self.members.iter().all(|&(n, offset)| array.holds(&averages[n], offset))
     }
 }
@@ -100,7 +100,8 @@ impl WeightAverage {
                 let help = "\nhelp: parameters are f32";
                 return Err(farad_ir::OpError::DType { op: "average", dtype: value.dtype(), help }.into());
             }
-            let Some(place) = Place::of(value).filter(|_| Place::of(value) != Place::of(&self.averages[n]))
+            let Some(place) =
+                ArrayPlace::of(value).filter(|_| ArrayPlace::of(value) != ArrayPlace::of(&self.averages[n]))
             else {
                 continue;
             };
@@ -124,13 +125,13 @@ impl WeightAverage {
         location: &'static Location<'static>,
     ) -> Result<()> {
         let WeightAverage { averages, arrays, .. } = self;
-        let mut step = Step::new(device, location);
+        let mut step = EngineStep::new(device, location);
         let numbers = [decay, 1.0 - decay].map(|number| step.number(number as f32));
         let home = |group: &AverageGroup| {
             arrays.iter().position(|(of, array)| of == group && of.is_in(array, averages))
         };
         let homes: Vec<Option<usize>> = groups.iter().map(home).collect();
-        let mut alike: Vec<Option<&mut Array>> = groups.iter().map(|_| None).collect();
+        let mut alike: Vec<Option<&mut DeviceArray>> = groups.iter().map(|_| None).collect();
         for (n, (_, array)) in arrays.iter_mut().enumerate() {
             if let Some(group) = homes.iter().position(|home| *home == Some(n)) {
                 alike[group] = Some(array);
@@ -156,11 +157,11 @@ impl WeightAverage {
         &mut self,
         groups: Vec<AverageGroup>,
         homes: &[Option<usize>],
-        new: Vec<Array>,
+        new: Vec<DeviceArray>,
         location: &'static Location<'static>,
     ) {
         let mut new = new.into_iter();
-        let mut old: Vec<Option<(AverageGroup, Array)>> =
+        let mut old: Vec<Option<(AverageGroup, DeviceArray)>> =
             std::mem::take(&mut self.arrays).into_iter().map(Some).collect();
         for (group, home) in groups.into_iter().zip(homes) {
             let array = match home {
@@ -175,7 +176,7 @@ impl WeightAverage {
         }
         // Parameters that are averages themselves are in no group: theirs stay.
         let averages = &self.averages;
-        let is_used = |(group, array): &(AverageGroup, Array)| {
+        let is_used = |(group, array): &(AverageGroup, DeviceArray)| {
             group.members.iter().any(|&(n, offset)| array.holds(&averages[n], offset))
         };
         self.arrays.extend(old.into_iter().flatten().filter(is_used));
@@ -270,7 +271,7 @@ struct AverageProgram<'a> {
 
 impl AverageProgram<'_> {
     /// `keep · average + rest · weight`, group by group.
-    fn write(&self, graph: &mut Graph) -> Vec<Output> {
+    fn write(&self, graph: &mut Graph) -> Vec<StepOutput> {
         let mut outputs = Vec::with_capacity(self.groups.len());
         for ((group, &weights), old) in self.groups.iter().zip(&self.weights).zip(&self.old) {
             let shape = Shape::new(&[group.len]);
@@ -283,7 +284,7 @@ impl AverageProgram<'_> {
             };
             let [keep, rest] = self.numbers.map(|number| graph.spread(number, shape));
             let (old, new) = (graph.mul(keep, old), graph.mul(rest, weights));
-            outputs.push(Output { node: graph.add(old, new), replaces });
+            outputs.push(StepOutput { node: graph.add(old, new), replaces });
         }
         outputs
     }

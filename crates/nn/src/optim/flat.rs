@@ -16,7 +16,7 @@ use super::scale::Scaling;
 use super::{Clip, GradientNoise};
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
-use farad_tensor::engine::{Array, RecordDepth, Step};
+use farad_tensor::engine::{DeviceArray, EngineStep, RecordDepth};
 use farad_tensor::{Device, Tensor};
 
 /// Parameters in one array, with their moments.
@@ -25,8 +25,8 @@ pub(super) struct Flat {
     pub parameters: Vec<Parameter>,
     pub members: Vec<Member>,
     pub layout: ParameterLayout,
-    pub array: Option<Array>,
-    pub states: Vec<Array>,
+    pub array: Option<DeviceArray>,
+    pub states: Vec<DeviceArray>,
     pub step: u64,
     /// What happens to gradients before the update.
     pub clip: Clip,
@@ -173,13 +173,13 @@ impl Flat {
         device: &Device,
         source: &StepSource,
         location: &'static Location<'static>,
-    ) -> Result<Step<'a>> {
+    ) -> Result<EngineStep<'a>> {
         match source {
-            StepSource::Loss(loss) => Step::of(device, &[*loss], RecordDepth::Whole, location),
+            StepSource::Loss(loss) => EngineStep::of(device, &[*loss], RecordDepth::Whole, location),
             StepSource::Gradients(gradients) => {
                 let slots = self.layout.slots.iter();
                 let roots: Vec<&Tensor> = slots.map(|slot| &gradients[slot.parameter]).collect();
-                Step::of(device, &roots, RecordDepth::ToValues, location)
+                EngineStep::of(device, &roots, RecordDepth::ToValues, location)
             }
         }
     }
@@ -188,7 +188,7 @@ impl Flat {
     /// that the gradients do not need.
     fn nodes(
         &self,
-        step: &mut Step,
+        step: &mut EngineStep,
         values: &[Tensor],
         source: &StepSource,
     ) -> Result<(Vec<NodeId>, Vec<NodeId>)> {

@@ -1,6 +1,6 @@
 //! Lion.
 
-use super::{Rule, Update, Updater, Var};
+use super::{Update, UpdateRule, Updater, Var};
 use crate::layers::Parameter;
 
 /// Lion (Chen and others, 2023): every weight moves by the rate, in the direction of the sign of a mean of
@@ -46,7 +46,7 @@ impl Lion {
     }
 }
 
-impl Rule for LionRule {
+impl UpdateRule for LionRule {
     type Form = ();
 
     fn form(&self) {}

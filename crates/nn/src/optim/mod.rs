@@ -3,7 +3,7 @@
 //! All parameters of an optimizer lie in one array, gradients in another, moments in more, so the update is
 //! one kernel. Parameters are parts of the array, and the forward pass reads them there.
 //!
-//! An optimizer is one file, with its formula as a [`Rule`], and one row of the table below. What they share:
+//! An optimizer is one file, with its formula as an [`UpdateRule`], and one row of the table below. What they share:
 //! `updater` is what users hold, `flat` runs a step from end to end, and `program` builds its graph with the
 //! IR's `Var`. `layout` and `array` say where parameters lie, `scale` is the loss scale, and `state` is what
 //! is saved.
@@ -36,9 +36,9 @@ pub use clip::{Clip, clip_by_norm, clip_by_value};
 pub use farad_ir::{Var, VarOperand};
 pub use layout::Slot;
 pub use noise::GradientNoise;
-pub use rule::{Rule, Update};
+pub use rule::{Update, UpdateRule};
 pub use scale::LossScale;
-pub use table::{AnyOptimizer, Common, Decayed, Named};
+pub use table::{AnyOptimizer, Common, Decayed, OptimizerRow};
 pub use updater::Updater;
 
 use crate::error::Result;
@@ -57,7 +57,7 @@ macro_rules! optimizers {
         }
 
         /// All optimizers, as settings name them; the first is what is usual.
-        pub const OPTIMIZERS: &[Named] = &[$(Named {
+        pub const OPTIMIZERS: &[OptimizerRow] = &[$(OptimizerRow {
             name: $name,
             about: $about,
             moments: $moments,

@@ -6,7 +6,7 @@
 use farad_ir::{Scalar, Shape};
 
 use super::adam::{AdamRule, Decoupled, adaptive};
-use super::{Rule, Slot, Update, Updater, Var};
+use super::{Slot, Update, UpdateRule, Updater, Var};
 use crate::layers::Parameter;
 
 /// Muon (Keller Jordan; the definition is that of PyTorch's `torch.optim.Muon`, with the iteration in `f32` where
@@ -121,7 +121,7 @@ impl Muon {
     }
 }
 
-impl Rule for MuonRule {
+impl UpdateRule for MuonRule {
     type Form = MuonForm;
 
     fn form(&self) -> MuonForm {

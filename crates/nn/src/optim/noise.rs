@@ -2,7 +2,7 @@
 
 use farad_ir::{Binary, DType, Graph, NodeId, Op, Scalar, Shape, Unary};
 
-use farad_tensor::engine::Step;
+use farad_tensor::engine::EngineStep;
 
 /// Normal noise that an optimizer adds to gradients after clipping (Neelakantan and others, 2015). Its variance
 /// is `scale / (1 + step)^decay`, with steps counted from 0.
@@ -35,7 +35,7 @@ impl GradientNoise {
     }
 
     /// Draws from the device's random numbers and gives the program of step number `n` what it needs of them.
-    pub(super) fn record(&self, step: &mut Step, n: u64) -> Noise {
+    pub(super) fn record(&self, step: &mut EngineStep, n: u64) -> Noise {
         let keys = [step.draw(), step.draw()];
         Noise { keys, deviation: step.number(self.deviation(n)) }
     }

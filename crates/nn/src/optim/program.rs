@@ -12,7 +12,7 @@ use super::rule::AnyRule;
 use super::scale::{Scale, all_finite, counted};
 use super::{Clip, Update, Var};
 use farad_tensor::Result;
-use farad_tensor::engine::{Output, Writer};
+use farad_tensor::engine::{StepOutput, StepWriter};
 
 /// What decides a step's program, beside what was recorded.
 pub(super) struct StepProgram<'a> {
@@ -52,7 +52,7 @@ pub(super) struct StepParts {
 
 impl StepProgram<'_> {
     /// Writes the program behind what was recorded.
-    pub fn write(&self, writer: &mut Writer) -> Result<Vec<Output>> {
+    pub fn write(&self, writer: &mut StepWriter) -> Result<Vec<StepOutput>> {
         let (parts, scale) = (&self.parts, self.parts.scale);
         let gradients = match parts.from_loss {
             true => {
@@ -69,9 +69,10 @@ impl StepProgram<'_> {
         };
         let (new, states) = self.updated(graph, p, g, fine);
         let replaced = parts.states.iter().map(|&state| Some(state));
-        let mut outputs = vec![Output { node: new, replaces: parts.array }];
-        outputs.extend(states.into_iter().zip(replaced).map(|(node, replaces)| Output { node, replaces }));
-        let mut more = |node: NodeId| outputs.push(Output { node, replaces: None });
+        let mut outputs = vec![StepOutput { node: new, replaces: parts.array }];
+        outputs
+            .extend(states.into_iter().zip(replaced).map(|(node, replaces)| StepOutput { node, replaces }));
+        let mut more = |node: NodeId| outputs.push(StepOutput { node, replaces: None });
         if let (Some(scale), Some(fine)) = (scale, fine) {
             more(scale.next(graph, fine));
         }

@@ -1,6 +1,6 @@
 //! RMSprop.
 
-use super::{Rule, Update, Updater, Var};
+use super::{Update, UpdateRule, Updater, Var};
 use crate::layers::Parameter;
 
 /// Gradients divided by the root of their running mean square (Hinton; PyTorch's definition, with epsilon
@@ -84,7 +84,7 @@ impl RmsProp {
     }
 }
 
-impl Rule for RmsPropRule {
+impl UpdateRule for RmsPropRule {
     type Form = RmsPropForm;
 
     fn form(&self) -> RmsPropForm {

@@ -11,7 +11,7 @@ use super::{Slot, Var};
 /// rule, each with its own numbers.
 ///
 /// ```
-/// use farad::optim::{Rule, Update, Updater, Var};
+/// use farad::optim::{UpdateRule, Update, Updater, Var};
 /// use farad::prelude::*;
 ///
 /// /// `p ← p - rate · g / (|g| + 1)`
@@ -20,7 +20,7 @@ use super::{Slot, Var};
 ///     rate: f32,
 /// }
 ///
-/// impl Rule for Soft {
+/// impl UpdateRule for Soft {
 ///     type Form = ();
 ///     fn form(&self) {}
 ///     fn rate(&self) -> f32 {
@@ -47,8 +47,8 @@ use super::{Slot, Var};
 /// assert_eq!(weight.value().to_vec::<f32>()?, [2.5, 2.5]);
 /// # Ok::<(), farad::Error>(())
 /// ```
-pub trait Rule: 'static {
-    /// What decides the formula. [`Rule::update`] sees nothing else of the rule, and all of it is part of the program's
+pub trait UpdateRule: 'static {
+    /// What decides the formula. [`UpdateRule::update`] sees nothing else of the rule, and all of it is part of the program's
     /// key, so no two rules can get each other's program.
     type Form: Hash;
 
@@ -88,7 +88,7 @@ pub trait Rule: 'static {
     fn update<'g>(form: &Self::Form, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>);
 }
 
-/// What a [`Rule`] is given to write the update of all parameters: nodes of one axis, with a place for every
+/// What an [`UpdateRule`] is given to write the update of all parameters: nodes of one axis, with a place for every
 /// element of every parameter.
 pub struct Update<'g> {
     /// The parameters.
@@ -104,7 +104,7 @@ pub struct Update<'g> {
 }
 
 impl<'g> Update<'g> {
-    /// The rule's numbers ([`Rule::numbers`]), each as long as the parameters.
+    /// The rule's numbers ([`UpdateRule::numbers`]), each as long as the parameters.
     #[track_caller]
     pub fn numbers<const N: usize>(&self) -> [Var<'g>; N] {
         let count = self.numbers.len();
@@ -126,29 +126,29 @@ pub(super) trait AnyRule {
     fn update<'g>(&self, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>);
 }
 
-impl<R: Rule> AnyRule for R {
+impl<R: UpdateRule> AnyRule for R {
     fn identify(&self, mut state: &mut dyn Hasher) {
         (TypeId::of::<R>(), self.form()).hash(&mut state);
     }
 
     fn states(&self) -> usize {
-        Rule::states(self)
+        UpdateRule::states(self)
     }
 
     fn start(&self, state: usize) -> f32 {
-        Rule::start(self, state)
+        UpdateRule::start(self, state)
     }
 
     fn class(&self, shape: Shape) -> usize {
-        Rule::class(self, shape)
+        UpdateRule::class(self, shape)
     }
 
     fn keeps(&self, state: usize, class: usize) -> bool {
-        Rule::keeps(self, state, class)
+        UpdateRule::keeps(self, state, class)
     }
 
     fn numbers(&self, step: u64, class: usize) -> Vec<f32> {
-        Rule::numbers(self, step, class)
+        UpdateRule::numbers(self, step, class)
     }
 
     fn update<'g>(&self, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {

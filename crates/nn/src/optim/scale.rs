@@ -25,7 +25,7 @@ use farad_ir::{Binary, DType, Graph, NodeId, Op, Reduce, Scalar, Shape, Span, Un
 
 use crate::error::Result;
 use farad_tensor::Device;
-use farad_tensor::engine::{Array, Step};
+use farad_tensor::engine::{DeviceArray, EngineStep};
 
 /// How the loss scale of an optimizer begins and grows. It is in use from the first loss on that was computed
 /// with `f16` ([`Precision::Mixed`](farad_tensor::Precision)).
@@ -56,16 +56,16 @@ pub(super) const WORDS: usize = 3;
 pub(super) struct Scaling {
     pub settings: LossScale,
     /// The words, once they are in use.
-    pub words: Option<Array>,
+    pub words: Option<DeviceArray>,
     /// How many steps clipping skipped while there was no scale, in a word, once it judges.
-    pub skipped: Option<Array>,
+    pub skipped: Option<DeviceArray>,
     /// Overflows that were told.
     told: AtomicU32,
 }
 
 impl Scaling {
     /// The words on the device, made if there are none yet.
-    pub fn words(&mut self, device: &Device, location: &'static Location<'static>) -> Result<&Array> {
+    pub fn words(&mut self, device: &Device, location: &'static Location<'static>) -> Result<&DeviceArray> {
         if self.words.is_none() {
             self.words = Some(written(device, &[self.settings.start, 0.0, 0.0], location)?);
         }
@@ -76,7 +76,7 @@ impl Scaling {
     /// that counts what clipping skips, if it is `judged` whether gradients are finite.
     pub fn record(
         &mut self,
-        step: &mut Step,
+        step: &mut EngineStep,
         halves: bool,
         judged: bool,
         location: &'static Location<'static>,
@@ -123,13 +123,17 @@ impl Scaling {
 }
 
 /// The floats of an array; waits for the device.
-fn floats(array: &Array) -> Result<Vec<f32>> {
+fn floats(array: &DeviceArray) -> Result<Vec<f32>> {
     Ok(array.read()?.as_chunks().0.iter().map(|&word| f32::from_le_bytes(word)).collect())
 }
 
 /// A new array with these words.
-pub(super) fn written(device: &Device, words: &[f32], location: &'static Location<'static>) -> Result<Array> {
-    Array::from_bytes(device, DType::F32, bytemuck::cast_slice(words), "loss scale", location)
+pub(super) fn written(
+    device: &Device,
+    words: &[f32],
+    location: &'static Location<'static>,
+) -> Result<DeviceArray> {
+    DeviceArray::from_bytes(device, DType::F32, bytemuck::cast_slice(words), "loss scale", location)
 }
 
 /// The nodes of a scale in a step's graph.

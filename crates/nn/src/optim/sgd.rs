@@ -1,6 +1,6 @@
 //! Stochastic gradient descent.
 
-use super::{Rule, Update, Updater, Var};
+use super::{Update, UpdateRule, Updater, Var};
 use crate::layers::Parameter;
 
 /// `p ← p - rate · g`, with momentum if asked for (PyTorch's definition) and weight decay added to
@@ -61,7 +61,7 @@ impl Sgd {
     }
 }
 
-impl Rule for SgdRule {
+impl UpdateRule for SgdRule {
     type Form = SgdForm;
 
     fn form(&self) -> SgdForm {

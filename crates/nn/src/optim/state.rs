@@ -15,7 +15,7 @@ use super::rule::AnyRule;
 use super::scale::{WORDS, written};
 use crate::error::{Error, NnError, Result};
 use crate::layers::Parameter;
-use farad_tensor::engine::Array;
+use farad_tensor::engine::DeviceArray;
 use farad_tensor::{Device, Tensor};
 
 /// What errors call it.
@@ -86,7 +86,7 @@ impl Flat {
                 bytes[slot.offset * size..][..slot.shape.numel() * size].copy_from_slice(&moment);
                 taken.insert(name);
             }
-            states.push(Array::from_bytes(&device, dtype, &bytes, "restored", location)?);
+            states.push(DeviceArray::from_bytes(&device, dtype, &bytes, "restored", location)?);
         }
         let scale = match named.contains_key(SCALE) {
             true => Some(find(PLACE, &named, SCALE, Shape::new(&[WORDS]), DType::F32)?.to_vec::<f32>()?),
@@ -105,7 +105,7 @@ impl Flat {
                     let part = values[slot.parameter].read()?.wait()?;
                     bytes[slot.offset * size..][..part.len()].copy_from_slice(&part);
                 }
-                Some(Array::from_bytes(&device, dtype, &bytes, "restored", location)?)
+                Some(DeviceArray::from_bytes(&device, dtype, &bytes, "restored", location)?)
             }
             false => None,
         };

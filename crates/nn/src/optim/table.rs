@@ -1,15 +1,15 @@
 //! The optimizers by name, as settings and commands know them.
 //!
-//! Rows stand in `optim/mod.rs`. Start at [`Named`].
+//! Rows stand in `optim/mod.rs`. Start at [`OptimizerRow`].
 
-use super::{Clip, Optimizer, Rule, Updater};
+use super::{Clip, Optimizer, UpdateRule, Updater};
 use crate::error::Result;
 use crate::layers::Parameter;
 use farad_tensor::Tensor;
 
 /// A row of [`OPTIMIZERS`](super::OPTIMIZERS).
 #[derive(Clone, Copy)]
-pub struct Named {
+pub struct OptimizerRow {
     /// As settings call it, such as `adamw`.
     pub name: &'static str,
     /// What it is, in a sentence.
@@ -28,7 +28,7 @@ pub trait AnyOptimizer: Optimizer + Send {
     fn gradients(&mut self, loss: &Tensor) -> Result<Vec<Tensor>>;
 }
 
-impl<R: Rule + Clone + Send> AnyOptimizer for Updater<R> {
+impl<R: UpdateRule + Clone + Send> AnyOptimizer for Updater<R> {
     #[track_caller]
     fn gradients(&mut self, loss: &Tensor) -> Result<Vec<Tensor>> {
         Updater::gradients(self, loss)
@@ -46,20 +46,20 @@ pub struct Common {
     pub clip: Clip,
 }
 
-impl Named {
+impl OptimizerRow {
     /// The row of this name.
     ///
     /// ```
-    /// use farad::optim::{Common, Named};
+    /// use farad::optim::{Common, OptimizerRow};
     /// use farad::prelude::*;
     /// let weight = Parameter::new(Tensor::ones([2], &Device::cpu()));
     /// let common = Common { learning_rate: 0.25, ..Common::default() };
-    /// let row = Named::of("lion").expect("a row");
+    /// let row = OptimizerRow::of("lion").expect("a row");
     /// row.optimizer(vec![(vec![weight.clone()], 0.0)], &common).step(&weight.value().sum())?;
     /// assert_eq!(weight.value().to_vec::<f32>()?, [0.75, 0.75]);
     /// # Ok::<(), farad::Error>(())
     /// ```
-    pub fn of(name: &str) -> Option<&'static Named> {
+    pub fn of(name: &str) -> Option<&'static OptimizerRow> {
         super::OPTIMIZERS.iter().find(|row| row.name == name)
     }
 

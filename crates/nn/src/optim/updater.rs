@@ -7,7 +7,7 @@ use farad_ir::DType;
 use super::flat::{Flat, StepSource};
 use super::rule::AnyRule;
 use super::schedule::Schedule;
-use super::{Clip, GradientNoise, LossScale, Optimizer, Rule};
+use super::{Clip, GradientNoise, LossScale, Optimizer, UpdateRule};
 use crate::error::Result;
 use crate::layers::Parameter;
 use farad_tensor::Tensor;
@@ -26,7 +26,7 @@ struct RuleGroup<R> {
     base: f32,
 }
 
-impl<R: Rule + Clone> Updater<R> {
+impl<R: UpdateRule + Clone> Updater<R> {
     /// For these parameters, by this rule.
     pub fn with_rule(parameters: Vec<Parameter>, rule: R) -> Updater<R> {
         let mut flat = Flat::default();
@@ -170,7 +170,7 @@ impl<R: Rule + Clone> Updater<R> {
     }
 }
 
-impl<R: Rule + Clone> Optimizer for Updater<R> {
+impl<R: UpdateRule + Clone> Optimizer for Updater<R> {
     #[track_caller]
     fn step(&mut self, loss: &Tensor) -> Result<()> {
         self.run(StepSource::Loss(loss))

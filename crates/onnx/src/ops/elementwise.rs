@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::call::Call;
 use crate::error::Result;
 use crate::kind::{Class, Kind};
-use crate::pointwise::{Binary, Compare};
+use crate::pointwise::{BinaryFunction, Compare};
 use crate::refuse;
 use crate::value::Value;
 
@@ -32,7 +32,7 @@ macro_rules! number {
 macro_rules! binary {
     ($name:literal, $op:ident) => {
         row($name, (2, 2), &[("axis", AnInt), ("broadcast", AnInt)], |call| {
-            one(call.input(0)?.binary(Binary::$op, call.input(1)?)?)
+            one(call.input(0)?.binary(BinaryFunction::$op, call.input(1)?)?)
         })
     };
 }
@@ -47,7 +47,7 @@ macro_rules! compare {
 
 macro_rules! many {
     ($name:literal, $op:ident) => {
-        row($name, (1, MANY), &[], |call| folded(call, Binary::$op).and_then(one))
+        row($name, (1, MANY), &[], |call| folded(call, BinaryFunction::$op).and_then(one))
     };
 }
 
@@ -173,25 +173,25 @@ pub const ROWS: &[Row] = &[
             return one(power(x, &y.cast(kind, true)?)?);
         }
         if y.kind()?.is_float() {
-            let wide = x.cast(Kind::F64, true)?.binary(Binary::Pow, &y.cast(Kind::F64, true)?)?;
+            let wide = x.cast(Kind::F64, true)?.binary(BinaryFunction::Pow, &y.cast(Kind::F64, true)?)?;
             return one(wide.cast(kind, true)?);
         }
-        let wide = x.cast(Kind::I64, true)?.binary(Binary::Pow, &y.cast(Kind::I64, true)?)?;
+        let wide = x.cast(Kind::I64, true)?.binary(BinaryFunction::Pow, &y.cast(Kind::I64, true)?)?;
         one(wide.cast(kind, true)?)
     }),
     row("Mod", (2, 2), &[("fmod", Int(0))], |call| {
         let (x, y) = (call.input(0)?, call.input(1)?);
-        one(x.binary(if call.flag("fmod")? { Binary::Fmod } else { Binary::Mod }, y)?)
+        one(x.binary(if call.flag("fmod")? { BinaryFunction::Fmod } else { BinaryFunction::Mod }, y)?)
     }),
     many!("Sum", Add),
     many!("Max", Max),
     many!("Min", Min),
     row("Mean", (1, MANY), &[], |call| {
-        one(folded(call, Binary::Add)?.scaled(1.0 / call.inputs.len() as f64)?)
+        one(folded(call, BinaryFunction::Add)?.scaled(1.0 / call.inputs.len() as f64)?)
     }),
     row("Clip", (1, 3), &[("min", Float(f64::NEG_INFINITY)), ("max", Float(f64::INFINITY))], |call| {
         let mut x = call.input(0)?.clone();
-        for (place, name, op) in [(1, "min", Binary::Max), (2, "max", Binary::Min)] {
+        for (place, name, op) in [(1, "min", BinaryFunction::Max), (2, "max", BinaryFunction::Min)] {
             if let Some(edge) = call.optional(place) {
                 x = x.binary(op, edge)?;
             } else if call.has(name) {
@@ -215,7 +215,11 @@ pub const ROWS: &[Row] = &[
     row("Not", (1, 1), &[], |call| one(call.input(0)?.not()?)),
     row("BitwiseNot", (1, 1), &[], |call| one(call.input(0)?.apply_whole(|x| !x)?)),
     row("BitShift", (2, 2), &[("direction", Text("LEFT"))], |call| {
-        let op = if call.text("direction")? == "LEFT" { Binary::ShiftLeft } else { Binary::ShiftRight };
+        let op = if call.text("direction")? == "LEFT" {
+            BinaryFunction::ShiftLeft
+        } else {
+            BinaryFunction::ShiftRight
+        };
         one(call.input(0)?.binary(op, call.input(1)?)?)
     }),
     row("Where", (3, 3), &[], |call| one(call.input(0)?.select(call.input(1)?, call.input(2)?)?)),
@@ -304,14 +308,14 @@ fn power(x: &Value, y: &Value) -> Result<Value> {
             3.0 => tensor * tensor * tensor,
             0.5 => tensor.sqrt(),
             -1.0 => tensor.recip(),
-            _ => return x.binary(Binary::Pow, y),
+            _ => return x.binary(BinaryFunction::Pow, y),
         };
         return Ok(Value::Device(powered, *kind));
     }
-    x.binary(Binary::Pow, y)
+    x.binary(BinaryFunction::Pow, y)
 }
 
-fn folded(call: &Call, op: Binary) -> Result<Value> {
+fn folded(call: &Call, op: BinaryFunction) -> Result<Value> {
     let all = call.all()?;
     let mut value = all[0].clone();
     for other in &all[1..] {

@@ -11,10 +11,10 @@ use super::{Row, one, row};
 use crate::array::{Array, Data};
 use crate::call::Call;
 use crate::error::Result;
-use crate::host::{Positions, strides};
+use crate::host::{StridedPositions, strides};
 use crate::kind::Kind;
 use crate::movement::NONE;
-use crate::pointwise::Binary;
+use crate::pointwise::BinaryFunction;
 use crate::refuse;
 use crate::value::Value;
 
@@ -141,7 +141,7 @@ fn elements(own: &[usize], shape: &[usize], index: &[i64], axis: usize) -> Resul
     let places = places(index, own[axis])?;
     let mut steps: Vec<isize> = strides.iter().map(|&stride| stride as isize).collect();
     steps[axis] = 0;
-    Ok(Positions::new(shape, steps, 0)
+    Ok(StridedPositions::new(shape, steps, 0)
         .zip(&places)
         .map(|(base, place)| base + place * strides[axis])
         .collect())
@@ -200,10 +200,10 @@ fn put(x: &Value, targets: &[usize], updates: &Value, reduction: &str) -> Result
             let both = Value::concat(&[x.reshape(&[size])?, updates.reshape(&[targets.len()])?], 0)?;
             return both.pick(&shape, &from);
         }
-        "add" => Binary::Add,
-        "mul" => Binary::Mul,
-        "max" => Binary::Max,
-        "min" => Binary::Min,
+        "add" => BinaryFunction::Add,
+        "mul" => BinaryFunction::Mul,
+        "max" => BinaryFunction::Max,
+        "min" => BinaryFunction::Min,
         other => refuse!("no such reduction: {other}"),
     };
     // In rounds: each takes one update per element, or the element itself where there is none.

@@ -172,7 +172,7 @@ fn diagonal(value: &Value, labels: &mut Vec<char>) -> Result<Value> {
         let mut steps: Vec<isize> = strides.iter().map(|&stride| stride as isize).collect();
         steps[first] += steps[second];
         steps.remove(second);
-        let places: Vec<usize> = crate::host::Positions::new(&left, steps, 0).collect();
+        let places: Vec<usize> = crate::host::StridedPositions::new(&left, steps, 0).collect();
         value = value.pick(&left, &places)?;
         labels.remove(second);
     }

@@ -7,7 +7,7 @@ use super::{Row, one, row};
 use crate::call::Call;
 use crate::error::Result;
 use crate::kind::Kind;
-use crate::pointwise::Binary;
+use crate::pointwise::BinaryFunction;
 use crate::reduce::Fold;
 use crate::refuse;
 use crate::value::{Value, shape_of};
@@ -44,7 +44,7 @@ pub const ROWS: &[Row] = &[
         let x = call.input(0)?;
         let windows = PoolWindows::of(call, &x.shape()?)?;
         let least = if x.kind()?.is_float() { f64::NEG_INFINITY } else { x.kind()?.range().0 as f64 };
-        let y = windows.fold(x, least, Binary::Max)?;
+        let y = windows.fold(x, least, BinaryFunction::Max)?;
         if !call.wants(1) {
             return one(y);
         }
@@ -57,7 +57,7 @@ pub const ROWS: &[Row] = &[
         let windows = PoolWindows::of(call, &x.shape()?)?;
         let counts = windows.counts(call.flag("count_include_pad")?)?;
         let counts = crate::array::Array::floats(x.kind()?, windows.outputs.clone(), counts);
-        one(windows.fold(x, 0.0, Binary::Add)?.div(&counts.into())?)
+        one(windows.fold(x, 0.0, BinaryFunction::Add)?.div(&counts.into())?)
     }),
     row("LpPool", (1, 1), POOL, |call| {
         let x = call.input(0)?;
@@ -65,7 +65,7 @@ pub const ROWS: &[Row] = &[
         let p = call.int("p")? as f64;
         let powered = x.apply(|x| x.abs().powf(p), |x| if p == 2.0 { x.square() } else { x.abs().pow(p) })?;
         one(windows
-            .fold(&powered, 0.0, Binary::Add)?
+            .fold(&powered, 0.0, BinaryFunction::Add)?
             .apply(|x| x.powf(1.0 / p), |x| if p == 2.0 { x.sqrt() } else { x.pow(1.0 / p) })?)
     }),
     row("GlobalAveragePool", (1, 1), &[], |call| global(call.input(0)?, Fold::Mean)),
@@ -152,7 +152,7 @@ impl PoolWindows {
     }
 
     /// Every tap's part of the padded input, folded.
-    fn fold(&self, x: &Value, around: f64, op: Binary) -> Result<Value> {
+    fn fold(&self, x: &Value, around: f64, op: BinaryFunction) -> Result<Value> {
         let taps: usize = self.kernel.iter().product();
         if taps > MOST_TAPS {
             refuse!("windows are too large: {:?}", self.kernel);

@@ -4,13 +4,13 @@ use farad::Result;
 use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Value, count, counted, json};
 use farad::train::TrainError;
 use farad_circuit::equivalence::{Budget, equivalent};
-use farad_circuit::repair::{Classifier, Options, Reading, Samples, repair_classifier};
+use farad_circuit::repair::{ClassifierCircuit, PanelSamples, Reading, SearchOptions, repair_classifier};
 use farad_circuit::{Circuit, Drawing, Format, Netlist, Statistics, export, simplify};
 
 use super::closed_loop::survived;
 use super::observation_code::ObservationCode;
 use super::search::settle_in_loop;
-use super::settings::Settings;
+use super::settings::ControllerSettings;
 use super::trainee::{CodedLessons, circuit, network};
 use crate::environments::CartPole;
 
@@ -26,7 +26,7 @@ const SIMPLIFIED: &str = "circuits/simplified.json";
 /// What is known of a run's controller.
 pub struct ControllerVerdict {
     /// What it was trained with.
-    pub settings: Settings,
+    pub settings: ControllerSettings,
     /// Updates made.
     pub updates: u64,
     /// As it was learned and hardened.
@@ -113,7 +113,7 @@ fn text(netlist: &Netlist) -> String {
 
 /// The hardened circuit of a run's checkpoint, what it learned from, and the updates made.
 fn learned(run: &Run) -> Result<(Netlist, CodedLessons, u64)> {
-    let settings = Settings::of(run)?;
+    let settings = ControllerSettings::of(run)?;
     let checkpoint =
         run.checkpoint()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
     let lessons = CodedLessons::new(&settings)?;
@@ -124,13 +124,13 @@ fn learned(run: &Run) -> Result<(Netlist, CodedLessons, u64)> {
 
 /// Repairs, simplifies and judges the circuit of a run; what the run has written already is taken from there.
 pub fn judge(run: &Run) -> Result<ControllerVerdict> {
-    let settings = Settings::of(run)?;
+    let settings = ControllerSettings::of(run)?;
     let (learned, lessons, updates) = learned(run)?;
     let (repaired, simplified) = match (stored(run, REPAIRED), stored(run, SIMPLIFIED)) {
         (Some(repaired), Some(simplified)) => (repaired, simplified),
         _ => {
             let repaired = repair(&learned, &lessons, &settings)?;
-            let options = simplify::Options { time: None, ..Default::default() };
+            let options = simplify::SimplifyOptions { time: None, ..Default::default() };
             let smaller = simplify::simplify(&repaired, &options).map_err(farad_logic::Error::from)?;
             (repaired, smaller.netlist)
         }
@@ -151,7 +151,7 @@ pub fn judge(run: &Run) -> Result<ControllerVerdict> {
 }
 
 /// First on samples, by `crates/circuit`; then in closed loop.
-fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &Settings) -> Result<Netlist> {
+fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &ControllerSettings) -> Result<Netlist> {
     let half = lessons.bits.len() / 2;
     let samples = |from: usize, to: usize| {
         let mut planes = vec![vec![0u64; (to - from).div_ceil(64)]; learned.inputs.len()];
@@ -160,10 +160,13 @@ fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &Settings) -> Res
                 plane[n / 64] |= u64::from(bit) << (n % 64);
             }
         }
-        Samples { planes, labels: lessons.right[from..to].iter().map(|&right| usize::from(right)).collect() }
+        PanelSamples {
+            planes,
+            labels: lessons.right[from..to].iter().map(|&right| usize::from(right)).collect(),
+        }
     };
-    let classifier = Classifier { netlist: learned, reading: Reading::Number, suggestions: &[] };
-    let options = Options { candidates: settings.repair, time: None, seed: settings.seed };
+    let classifier = ClassifierCircuit { netlist: learned, reading: Reading::Number, suggestions: &[] };
+    let options = SearchOptions { candidates: settings.repair, time: None, seed: settings.seed };
     let found = repair_classifier(&classifier, &samples(0, half), &samples(half, 2 * half), &options);
     let mut on_samples = found.map_err(farad_logic::Error::from)?.netlist;
     (on_samples.name, on_samples.meta) = (learned.name.clone(), learned.meta.clone());

@@ -1,13 +1,13 @@
 //! Controllers as a kind of training: `farad train cartpole-circuit`.
 
 use farad::run::{Checkpoint, Run, Table, Value, json};
-use farad::train::settings::{Setting, Settings as _};
-use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, Trainee, Unit};
+use farad::train::settings::{Setting, SettingsTable as _};
+use farad::train::{Asked, Measure, Outcome, Prepared, Subject, Trainee, TrainingKind, Unit};
 use farad::{Device, Result};
 use farad_circuit::Statistics;
 
 use super::finish::{self, ControllerVerdict};
-use super::settings::Settings;
+use super::settings::ControllerSettings;
 use super::trainee::ControllerInTraining;
 
 /// What a run folder of this kind is, in `config.toml` and checkpoints.
@@ -17,7 +17,7 @@ const NAME: &str = "cartpole-circuit";
 /// Controllers that are circuits.
 pub struct Controllers;
 
-impl Kind for Controllers {
+impl TrainingKind for Controllers {
     fn name(&self) -> &'static str {
         KIND
     }
@@ -31,21 +31,21 @@ impl Kind for Controllers {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        Settings::rows()
+        ControllerSettings::rows()
     }
 
     fn defaults(&self, _: &str) -> Result<Vec<(&'static str, Table)>> {
-        Ok(vec![("default", Settings::new().table())])
+        Ok(vec![("default", ControllerSettings::new().table())])
     }
 
     fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
-        let mut settings = Settings::new();
+        let mut settings = ControllerSettings::new();
         asked.fill(&mut settings)?;
         ready(settings, asked.device_or_best()?)
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
-        let mut settings = Settings::of(run)?;
+        let mut settings = ControllerSettings::of(run)?;
         asked.fill(&mut settings)?;
         ready(settings, asked.device_of(run)?)
     }
@@ -63,7 +63,7 @@ impl Kind for Controllers {
     }
 
     fn inspect(&self, run: &Run) -> Result<Value> {
-        let settings = Settings::of(run)?;
+        let settings = ControllerSettings::of(run)?;
         let mut value = json!({
             "run": run.path().display().to_string(),
             "kind": run.kind(),
@@ -102,7 +102,7 @@ pub(super) fn outcome(verdict: &ControllerVerdict) -> Outcome {
     Outcome::new(verdict.json(), verdict.sentence())
 }
 
-fn ready(mut settings: Settings, device: Device) -> Result<Box<dyn Prepared>> {
+fn ready(mut settings: ControllerSettings, device: Device) -> Result<Box<dyn Prepared>> {
     settings.device = device.name().to_string();
     let trainee = ControllerInTraining::new(settings.clone(), &device)?;
     Ok(Box::new(ReadyController { settings, trainee }))
@@ -110,7 +110,7 @@ fn ready(mut settings: Settings, device: Device) -> Result<Box<dyn Prepared>> {
 
 /// Everything that a training is made of.
 struct ReadyController {
-    settings: Settings,
+    settings: ControllerSettings,
     trainee: ControllerInTraining,
 }
 

@@ -24,4 +24,4 @@ pub use finish::{ControllerVerdict, repaired, simplified};
 pub use kind::{Controllers, KIND};
 pub use observation_code::ObservationCode;
 pub use search::{LoopSearch, settle_in_loop};
-pub use settings::Settings;
+pub use settings::ControllerSettings;

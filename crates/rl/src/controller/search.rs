@@ -8,7 +8,7 @@
 //! candidates and the seed decide it.
 
 use farad::Result;
-use farad_circuit::{Gate, Netlist, Node, Wire};
+use farad_circuit::{Gate, GateNode, Netlist, Wire};
 
 use super::closed_loop::survived;
 use super::observation_code::ObservationCode;
@@ -153,7 +153,7 @@ impl Search<'_> {
                 0 => netlist.gates[at].gate = Gate::ALL[self.below(16)],
                 1 => netlist.gates[at].a = wire,
                 2 => netlist.gates[at].b = wire,
-                _ => netlist.gates[at] = Node { gate: Gate::A, a: wire, b: wire },
+                _ => netlist.gates[at] = GateNode { gate: Gate::A, a: wire, b: wire },
             }
         }
         netlist

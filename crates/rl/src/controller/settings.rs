@@ -3,16 +3,16 @@
 use farad::Result;
 use farad::run::Run;
 use farad::train::LoopSettings;
-use farad::train::settings::{Range, Settings as _, Takes};
+use farad::train::settings::{NumberRange, SettingsTable as _, Takes};
 
 farad::train::settings! {
     /// What a controller is learned with.
-    pub struct Settings {
+    pub struct ControllerSettings {
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: u64 = 1, Takes::from(0), "The seed of everything random.";
         updates: u64 = 1000, Takes::from(1), "Updates of the gates.";
         samples: usize = 512, Takes::Whole(1, 1 << 20), "Samples of an update.";
-        learning_rate: f64 = 0.05, Takes::Number(Range::from(0.0)), "The learning rate.";
+        learning_rate: f64 = 0.05, Takes::Number(NumberRange::from(0.0)), "The learning rate.";
         thresholds: usize = 7, Takes::Whole(1, 64), "Thresholds of each number that is seen.";
         layers: Vec<i64> = vec![96, 96, 96, 48, 24, 12, 6, 3], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer but the last, which has one.";
         repair: u64 = 20_000, Takes::Whole(0, 1 << 40), "Candidates of the repair on samples.";
@@ -22,16 +22,16 @@ farad::train::settings! {
     }
 }
 
-impl Settings {
+impl ControllerSettings {
     /// What a controller starts with.
-    pub fn new() -> Settings {
+    pub fn new() -> ControllerSettings {
         let course = LoopSettings { evaluate_every: 50, checkpoint_every: 200, ..LoopSettings::default() };
-        Settings { course, ..Settings::default() }
+        ControllerSettings { course, ..ControllerSettings::default() }
     }
 
     /// Of a run.
-    pub fn of(run: &Run) -> Result<Settings> {
-        let mut settings = Settings::new();
+    pub fn of(run: &Run) -> Result<ControllerSettings> {
+        let mut settings = ControllerSettings::new();
         settings.take_config(run.config())?;
         Ok(settings)
     }

@@ -1,9 +1,10 @@
 //! A controller in training: soft gates that learn what the teacher does.
 
 use farad::nn::Module;
-use farad::run::{Cell, Checkpoint, Run, counted};
+use farad::run::{Checkpoint, LogCell, Run, counted};
 use farad::train::{
-    AnyOptimizer, LoopSettings, OptimizerOptions, Outcome, Summary, Trainee, Validation, Watcher, optimizer,
+    AnyOptimizer, LoopSettings, OptimizerOptions, Outcome, Trainee, TrainingSummary, Validation, Watcher,
+    optimizer,
 };
 use farad::{DType, Device, Result, Tensor};
 use farad_circuit::Netlist;
@@ -12,7 +13,7 @@ use farad_logic::{GateLayer, GateNetwork, Pass};
 use super::finish;
 use super::kind::outcome;
 use super::observation_code::ObservationCode;
-use super::settings::Settings;
+use super::settings::ControllerSettings;
 use super::teacher::{Lessons, lessons, teacher};
 
 /// The logit of "pass operand a on" at the start.
@@ -29,7 +30,7 @@ pub(super) struct CodedLessons {
 
 impl CodedLessons {
     /// Everything again from the seed.
-    pub fn new(settings: &Settings) -> Result<CodedLessons> {
+    pub fn new(settings: &ControllerSettings) -> Result<CodedLessons> {
         let Lessons { seen, right } = lessons(&teacher(settings.seed)?, settings.seed)?;
         let code = ObservationCode::quantiles(&seen, settings.thresholds);
         Ok(CodedLessons { bits: seen.iter().map(|row| code.bits(row)).collect(), code, right })
@@ -37,7 +38,7 @@ impl CodedLessons {
 }
 
 /// The network before its first update.
-pub(super) fn network(settings: &Settings, inputs: usize) -> GateNetwork {
+pub(super) fn network(settings: &ControllerSettings, inputs: usize) -> GateNetwork {
     let widths = settings.layers.iter().map(|&gates| gates as usize).chain([1]);
     let mut from = inputs;
     let layer = |(n, to): (usize, usize)| {
@@ -59,7 +60,7 @@ pub(super) fn circuit(network: &GateNetwork, code: &ObservationCode) -> Result<N
 
 /// A controller in training.
 pub(super) struct ControllerInTraining {
-    settings: Settings,
+    settings: ControllerSettings,
     network: GateNetwork,
     optimizer: Box<dyn AnyOptimizer>,
     device: Device,
@@ -72,7 +73,7 @@ pub(super) struct ControllerInTraining {
 }
 
 impl ControllerInTraining {
-    pub fn new(settings: Settings, device: &Device) -> Result<ControllerInTraining> {
+    pub fn new(settings: ControllerSettings, device: &Device) -> Result<ControllerInTraining> {
         let CodedLessons { code, bits, right } = CodedLessons::new(&settings)?;
         let (inputs, count) = (code.names().len(), bits.len());
         let planes = (0..inputs).flat_map(|n| bits.iter().map(move |row| f32::from(u8::from(row[n]))));
@@ -135,9 +136,9 @@ impl Trainee for ControllerInTraining {
         ["loss", "right"].map(str::to_string).to_vec()
     }
 
-    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
         let mut row = vec![losses.and_then(|losses| losses.first().copied()).into()];
-        row.extend(validation.map_or(vec![Cell::default()], |validation| validation.cells.clone()));
+        row.extend(validation.map_or(vec![LogCell::default()], |validation| validation.cells.clone()));
         row
     }
 
@@ -175,7 +176,7 @@ impl Trainee for ControllerInTraining {
         "now repairing the circuit, in closed loop too, and proving what is simplified".into()
     }
 
-    fn conclude(&mut self, run: &Run, _: &Summary, _: &dyn Watcher) -> Result<Outcome> {
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, _: &dyn Watcher) -> Result<Outcome> {
         let verdict = finish::conclude(run)?;
         Ok(outcome(&verdict)
             .next("watch RUN", "see it act")

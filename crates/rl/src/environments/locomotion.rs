@@ -4,7 +4,7 @@
 //! for effort. So the return of an episode is about the distance.
 
 use farad::run::Picture;
-use farad::train::settings::{Range, Takes};
+use farad::train::settings::{NumberRange, Takes};
 use farad::{Device, Result, Tensor};
 use farad_world::{Description, World, WorldCamera, WorldState};
 
@@ -18,11 +18,11 @@ farad::train::settings! {
     /// What an agent is rewarded for in a world of bodies, and how time goes there.
     pub struct LocomotionTask {
         body: String = String::new(), Takes::Text, "The body that should get ahead; the first if empty.";
-        seconds: f64 = 10.0, Takes::Number(Range::above(0.0)), "Seconds of an episode in a world of bodies.";
-        alive: f64 = 0.0, Takes::Number(Range::ANY), "Reward of a second without an end.";
-        effort: f64 = 0.05, Takes::Number(Range::from(0.0)), "What a second of all motors at their strongest costs.";
+        seconds: f64 = 10.0, Takes::Number(NumberRange::above(0.0)), "Seconds of an episode in a world of bodies.";
+        alive: f64 = 0.0, Takes::Number(NumberRange::ANY), "Reward of a second without an end.";
+        effort: f64 = 0.05, Takes::Number(NumberRange::from(0.0)), "What a second of all motors at their strongest costs.";
         lowest: Vec<f64> = vec![], Takes::Numbers, "The episode ends when the body is below this, in meters; none: never.";
-        time_step: f64 = 0.0, Takes::Number(Range::from(0.0)), "Seconds of a step; 0: as described.";
+        time_step: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Seconds of a step; 0: as described.";
         substeps: usize = 0, Takes::Whole(0, 1 << 10), "Sub-steps of a step; 0: as described.";
     }
 }

@@ -1,6 +1,6 @@
 //! What evolution may be told, one row each.
 
-use farad::train::settings::{Range, Takes};
+use farad::train::settings::{NumberRange, Takes};
 
 farad::train::settings! {
     /// What evolution is made of.
@@ -8,8 +8,8 @@ farad::train::settings! {
         population: usize = 32, Takes::Whole(4, 1 << 20), "Policies of a generation; an even number for es.";
         trials: usize = 4, Takes::Whole(1, 1 << 16), "Episodes that a policy is tried in.";
         policy: Vec<i64> = vec![16], Takes::Wholes(1, 1 << 14, 0), "Sizes of the hidden layers of evolved policies; none: a linear one.";
-        noise: f64 = 0.2, Takes::Number(Range::above(0.0)), "Deviation of the policies from their mean, for cma at the start.";
-        step: f64 = 0.05, Takes::Number(Range::above(0.0)), "Learning rate of es.";
-        decay: f64 = 0.005, Takes::Number(Range::from(0.0)), "How much of the mean es takes away, as a share of its step.";
+        noise: f64 = 0.2, Takes::Number(NumberRange::above(0.0)), "Deviation of the policies from their mean, for cma at the start.";
+        step: f64 = 0.05, Takes::Number(NumberRange::above(0.0)), "Learning rate of es.";
+        decay: f64 = 0.005, Takes::Number(NumberRange::from(0.0)), "How much of the mean es takes away, as a share of its step.";
     }
 }

@@ -23,7 +23,7 @@ use crate::error::{RlError, stored};
 use crate::normalizer::Normalizer;
 use rollout::Collected;
 pub use settings::PpoSettings;
-use update::{Course, Learned, Samples};
+use update::{LearnedWeights, Samples, UpdateMeans};
 
 /// The columns of what [`Ppo::update`] gives.
 pub const COURSE: [&str; 4] = ["loss", "return", "entropy", "divergence"];
@@ -51,7 +51,7 @@ pub struct Ppo {
     settings: PpoSettings,
     seeds: usize,
     device: Device,
-    learned: Learned,
+    learned: LearnedWeights,
     /// The state of all worlds, and what is counted beside it.
     worlds: Vec<Tensor>,
     normalizer: Normalizer,
@@ -83,7 +83,8 @@ impl Ppo {
         let hidden: Vec<usize> = settings.hidden.iter().map(|&size| size as usize).collect();
         let network = ActorCritic::new(environment.observations(), &hidden, environment.actions());
         let weights = ActorCritic::packed(&network.init(seeds, device)?);
-        let learned = Learned { first: weights.full_like(0.0), second: weights.full_like(0.0), weights };
+        let learned =
+            LearnedWeights { first: weights.full_like(0.0), second: weights.full_like(0.0), weights };
         let worlds = rollout::begin(&*environment, seeds * settings.worlds, device);
         let normalizer = Normalizer::new(seeds, environment.observations(), device);
         let scale = Normalizer::new(seeds, 1, device);
@@ -279,21 +280,21 @@ impl Ppo {
         count.greater(0.0).select(&(total / count.maximum(1.0)), &self.recent)
     }
 
-    fn course(&self, course: &Course) -> Tensor {
+    fn course(&self, course: &UpdateMeans) -> Tensor {
         let all = Tensor::stack(&[&course.loss, &self.recent, &course.entropy, &course.divergence], 1);
         let fine = course.loss.is_finite().unsqueeze(1);
         fine.select(&all, &all.full_like(f64::NAN))
     }
 
     fn state(&self) -> Vec<&Tensor> {
-        let Learned { weights, first, second } = &self.learned;
+        let LearnedWeights { weights, first, second } = &self.learned;
         let learned = [weights, first, second].into_iter();
         let scales = self.normalizer.tensors().into_iter().chain(self.scale.tensors());
         learned.chain(&self.worlds).chain(scales).chain([&self.recent]).collect()
     }
 
     fn state_mut(&mut self) -> Vec<&mut Tensor> {
-        let Learned { weights, first, second } = &mut self.learned;
+        let LearnedWeights { weights, first, second } = &mut self.learned;
         let learned = [weights, first, second].into_iter();
         let Normalizer { count, mean, variance } = &mut self.normalizer;
         let scales = [count, mean, variance].into_iter();

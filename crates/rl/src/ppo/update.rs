@@ -21,14 +21,14 @@ pub(super) struct Samples {
 }
 
 /// Weights and Adam's moments: a row of numbers per seed each, so that an update of all is one kernel.
-pub(super) struct Learned {
+pub(super) struct LearnedWeights {
     pub weights: Tensor,
     pub first: Tensor,
     pub second: Tensor,
 }
 
 /// What the updates were like, `[seeds]` each: means over all minibatches.
-pub(super) struct Course {
+pub(super) struct UpdateMeans {
     pub loss: Tensor,
     pub entropy: Tensor,
     pub divergence: Tensor,
@@ -91,12 +91,12 @@ fn losses(network: &ActorCritic, weights: &[Tensor], rows: &Tensor, settings: &P
 /// Learns from samples: `rates` is every seed's learning rate `[seeds]`, `steps` how many steps Adam has made.
 pub(super) fn learn(
     network: &ActorCritic,
-    learned: &Learned,
+    learned: &LearnedWeights,
     samples: &Samples,
     rates: &Tensor,
     steps: u64,
     settings: &PpoSettings,
-) -> Result<(Learned, Course)> {
+) -> Result<(LearnedWeights, UpdateMeans)> {
     let device = rates.device();
     let rows = samples.shuffled(settings, device);
     let parts = rows.shape()[0];
@@ -129,5 +129,8 @@ pub(super) fn learn(
     }
     let [weights, first, second] = [0, 1, 2].map(|n| last[n].clone());
     let mean = |n: usize| course[n].mean_axes([0]);
-    Ok((Learned { weights, first, second }, Course { loss: mean(0), entropy: mean(1), divergence: mean(2) }))
+    Ok((
+        LearnedWeights { weights, first, second },
+        UpdateMeans { loss: mean(0), entropy: mean(1), divergence: mean(2) },
+    ))
 }

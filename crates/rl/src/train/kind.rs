@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use farad::run::{Checkpoint, Run, Table, Value, json};
-use farad::train::settings::{Setting, Settings as _, no_choice};
-use farad::train::{Asked, Kind, Measure, Outcome, Prepared, Subject, TrainError, Trainee, Unit};
+use farad::train::settings::{Setting, SettingsTable as _, no_choice};
+use farad::train::{Asked, Measure, Outcome, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit};
 use farad::{Device, Error, Result};
 
 use super::algorithm::NamedAlgorithm;
@@ -27,7 +27,7 @@ const BODIES: &str = "world.json";
 /// Agents in worlds.
 pub struct Worlds;
 
-impl Kind for Worlds {
+impl TrainingKind for Worlds {
     fn name(&self) -> &'static str {
         KIND
     }

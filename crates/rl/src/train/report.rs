@@ -1,7 +1,7 @@
 //! The end of a run: returns of the kept agents, curves with quantiles over seeds, and `report.md`.
 
 use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, count, counted, shell_word};
-use farad::train::{Grid, Outcome};
+use farad::train::{Outcome, TextTable};
 use farad::{Device, Result};
 
 use super::score::ReturnScore;
@@ -59,7 +59,7 @@ pub fn outcome(settings: &Settings, judged: &Judged) -> Outcome {
     let json = scores.clone().map(|(seed, score)| score.json(settings, seed, judged.steps)).collect();
     let mut outcome = Outcome { json, lines: vec![judged.sentence()], ..Outcome::default() };
     if judged.scores.len() > 1 {
-        let mut table = Grid::new([("seed", true), ("mean return", true), ("worst", true)]);
+        let mut table = TextTable::new([("seed", true), ("mean return", true), ("worst", true)]);
         for (seed, score) in scores {
             let numbers = [format!("{:.1}", score.mean()), format!("{:.1}", score.min())];
             table.row([seed.into()].into_iter().chain(numbers.map(Into::into)));

@@ -3,7 +3,7 @@
 use farad::Result;
 use farad::run::Run;
 use farad::train::LoopSettings;
-use farad::train::settings::{Settings as _, Takes};
+use farad::train::settings::{SettingsTable as _, Takes};
 
 use super::algorithm::ALGORITHMS;
 use super::table::NamedWorld;

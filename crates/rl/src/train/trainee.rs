@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use farad::devices::RandomState;
-use farad::run::{Cell, Checkpoint, Run, Value, count, counted, json};
-use farad::train::{LoopSettings, Outcome, Summary, Trainee, Validation, Watcher};
+use farad::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
+use farad::train::{LoopSettings, Outcome, Trainee, TrainingSummary, Validation, Watcher};
 use farad::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -127,12 +127,12 @@ impl Trainee for AgentsInTraining {
         all.flat_map(|column| self.names(column)).collect()
     }
 
-    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<Cell> {
+    fn row(&self, _: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell> {
         let (seeds, columns) = (self.settings.seeds, self.algorithm.columns().len());
         let places = (0..columns).flat_map(|column| (0..seeds).map(move |seed| seed * columns + column));
-        let mut row: Vec<Cell> =
+        let mut row: Vec<LogCell> =
             places.map(|at| losses.and_then(|all| all.get(at).copied()).into()).collect();
-        row.extend(validation.map_or(vec![Cell::default(); seeds], |validation| validation.cells.clone()));
+        row.extend(validation.map_or(vec![LogCell::default(); seeds], |validation| validation.cells.clone()));
         row
     }
 
@@ -198,7 +198,7 @@ impl Trainee for AgentsInTraining {
         format!("now judging on {} of each agent", counted(self.settings.episodes, "episode"))
     }
 
-    fn conclude(&mut self, run: &Run, summary: &Summary, _: &dyn Watcher) -> Result<Outcome> {
+    fn conclude(&mut self, run: &Run, summary: &TrainingSummary, _: &dyn Watcher) -> Result<Outcome> {
         let steps = count(self.updates * self.algorithm.steps_per_update() as u64);
         let outcome =
             report::judge(&self.settings, &*self.environment, &self.kept, summary.steps, &self.device)?;

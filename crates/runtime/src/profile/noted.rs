@@ -24,7 +24,7 @@ pub type Tallies = [Tally; Phase::ALL.len()];
 
 /// One time that a phase was entered, phases inside it included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct PhaseSpan {
     /// The phase.
     pub phase: Phase,
     /// A number for the thread.

@@ -4,7 +4,7 @@
 //! thread goes through in order. Sums of a row are kept in [`LANES`] parts. So results depend neither on
 //! the number of threads nor on the vectors that the processor has.
 
-use farad_cpu::{Matrix, exp, multiply};
+use farad_cpu::{MatrixSlice, exp, multiply};
 use pulp::Arch;
 use rayon::prelude::*;
 
@@ -19,8 +19,8 @@ const KEYS: usize = 256;
 const LANES: usize = 16;
 
 /// `[rows, width]` of a head, from a row on.
-fn rows(values: &[f32], width: usize, first: usize, count: usize) -> Matrix<'_> {
-    Matrix::new(&values[first * width..], count, width, width)
+fn rows(values: &[f32], width: usize, first: usize, count: usize) -> MatrixSlice<'_> {
+    MatrixSlice::new(&values[first * width..], count, width, width)
 }
 
 /// Queries, keys and values -> the result, and the logarithm of each query's sum.
@@ -86,7 +86,13 @@ impl QueryBlock<'_> {
                     y[row * width..][..width].iter_mut().for_each(|y| *y *= keep);
                 }
             }
-            multiply(y, width, Matrix::new(&scores, self.count, len, KEYS), rows(v, width, start, len), true);
+            multiply(
+                y,
+                width,
+                MatrixSlice::new(&scores, self.count, len, KEYS),
+                rows(v, width, start, len),
+                true,
+            );
         }
         for ((y, sum), top) in y.chunks_exact_mut(width).zip(sums).zip(tops) {
             let factor = if *sum <= 0.0 { 0.0 } else { 1.0 / *sum };
@@ -115,8 +121,8 @@ impl QueryBlock<'_> {
                 let (scores, slopes) = (&mut scores[row * KEYS..][..len], &mut slopes[row * KEYS..][..len]);
                 arch.dispatch(|| changes(scores, slopes, limit, mask, [self.scale, sum, share]));
             }
-            let powers = Matrix::new(scores, self.count, len, KEYS);
-            let changes = Matrix::new(slopes, self.count, len, KEYS);
+            let powers = MatrixSlice::new(scores, self.count, len, KEYS);
+            let changes = MatrixSlice::new(slopes, self.count, len, KEYS);
             multiply(&mut at_v[start * width..], width, powers.transposed(), of_g, true);
             multiply(&mut at_k[start * width..], width, changes.transposed(), of_q, true);
             multiply(&mut at_q[self.first * width..], width, changes, of_k, true);

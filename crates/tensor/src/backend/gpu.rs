@@ -34,7 +34,7 @@ fn open_gpu(index: usize, options: &DeviceOptions) -> Result<Arc<dyn Backend>> {
     let (memory_limit, lose_after) = (memory_limit.or(ENVIRONMENT.memory_limit), ENVIRONMENT.lose_after);
     let cache = ENVIRONMENT.cache.as_deref();
     let options = farad_gpu::Options { core, checked, memory_limit, lose_after, cache, ..Default::default() };
-    Ok(Arc::new(farad_gpu::Device::open(index, options).map_err(farad_runtime::Error::from)?))
+    Ok(Arc::new(farad_gpu::GpuDevice::open(index, options).map_err(farad_runtime::Error::from)?))
 }
 
 fn kind(kind: AdapterKind) -> &'static str {

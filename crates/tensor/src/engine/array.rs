@@ -1,7 +1,7 @@
 //! Arrays that a step may overwrite.
 //!
-//! Invariant: an [`Array`] has one owner and is never cloned. Tensors may be parts of it; whether it is overwritten in
-//! place or copied first is decided here, and only while a [`Step`](super::Step) has it.
+//! Invariant: a [`DeviceArray`] has one owner and is never cloned. Tensors may be parts of it; whether it is overwritten in
+//! place or copied first is decided here, and only while a [`EngineStep`](super::EngineStep) has it.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use farad_ir::{DType, Shape};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::live::{Maker, Origin};
-use crate::node::Value;
+use crate::live::{Maker, PieceOrigin};
+use crate::node::KnownValue;
 use crate::tensor::Tensor;
 use farad_runtime::Memory;
 
-/// Numbers (`f32`, or `f64` on the CPU) in a device's memory, with one owner. Lent to a [`Step`](super::Step), it comes back with new numbers.
-pub struct Array {
+/// Numbers (`f32`, or `f64` on the CPU) in a device's memory, with one owner. Lent to a [`EngineStep`](super::EngineStep), it comes back with new numbers.
+pub struct DeviceArray {
     device: Device,
     pub(super) memory: Memory,
     dtype: DType,
@@ -25,7 +25,7 @@ pub struct Array {
 
 /// Where a tensor's numbers lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ArrayPlace {
     /// The memory; equal numbers are the same one.
     pub memory: u64,
     /// The tensor's first element in it.
@@ -34,19 +34,19 @@ pub struct Place {
     pub len: usize,
 }
 
-impl Place {
+impl ArrayPlace {
     /// Where a tensor lies; none while it is not computed, or is a number that the host gives.
-    pub fn of(tensor: &Tensor) -> Option<Place> {
+    pub fn of(tensor: &Tensor) -> Option<ArrayPlace> {
         match &tensor.node.state().value {
-            Some(Value::Memory { memory, offset, whole }) => {
-                Some(Place { memory: memory.identity(), offset: *offset, len: *whole })
+            Some(KnownValue::Memory { memory, offset, whole }) => {
+                Some(ArrayPlace { memory: memory.identity(), offset: *offset, len: *whole })
             }
             _ => None,
         }
     }
 }
 
-impl Array {
+impl DeviceArray {
     /// This many zeros. `what` it is and which line made it stand in memory reports.
     pub fn zeros(
         device: &Device,
@@ -54,11 +54,11 @@ impl Array {
         len: usize,
         what: &'static str,
         location: &'static Location<'static>,
-    ) -> Result<Array> {
+    ) -> Result<DeviceArray> {
         let bytes = (len * dtype.size()).max(4);
         let memory = device.with_room(|| device.0.backend.allocate_zeroed(bytes))?;
         device.hold(&memory, origin(what, dtype, len, location));
-        Ok(Array { device: device.clone(), memory, dtype, len })
+        Ok(DeviceArray { device: device.clone(), memory, dtype, len })
     }
 
     /// An array with these bytes.
@@ -68,18 +68,18 @@ impl Array {
         bytes: &[u8],
         what: &'static str,
         location: &'static Location<'static>,
-    ) -> Result<Array> {
+    ) -> Result<DeviceArray> {
         let (memory, len) = (device.allocate(bytes.len().max(4))?, bytes.len() / dtype.size());
         device.hold(&memory, origin(what, dtype, len, location));
         if !bytes.is_empty() {
             device.0.backend.write(&memory, bytes)?;
         }
-        Ok(Array { device: device.clone(), memory, dtype, len })
+        Ok(DeviceArray { device: device.clone(), memory, dtype, len })
     }
 
     /// What a run wrote.
-    pub(super) fn written(device: &Device, memory: Memory, dtype: DType, len: usize) -> Array {
-        Array { device: device.clone(), memory, dtype, len }
+    pub(super) fn written(device: &Device, memory: Memory, dtype: DType, len: usize) -> DeviceArray {
+        DeviceArray { device: device.clone(), memory, dtype, len }
     }
 
     /// How many numbers it has.
@@ -103,13 +103,13 @@ impl Array {
 
     /// A tensor of the numbers from `offset` on. It reads the array where it lies.
     pub fn part(&self, offset: usize, shape: Shape, location: &'static Location<'static>) -> Tensor {
-        let value = Value::Memory { memory: self.memory.clone(), offset, whole: self.len };
+        let value = KnownValue::Memory { memory: self.memory.clone(), offset, whole: self.len };
         Tensor::leaf(value, shape, self.dtype, &self.device, location)
     }
 
     /// Whether a tensor is the part of it from `offset` on.
     pub fn holds(&self, tensor: &Tensor, offset: usize) -> bool {
-        Place::of(tensor) == Some(Place { memory: self.memory.identity(), offset, len: self.len })
+        ArrayPlace::of(tensor) == Some(ArrayPlace { memory: self.memory.identity(), offset, len: self.len })
     }
 
     /// Whether nobody can read the memory but its owner: through the array, through `parts`, which the owner has and
@@ -139,6 +139,6 @@ impl Array {
 }
 
 /// Who made an array.
-fn origin(what: &'static str, dtype: DType, len: usize, location: &'static Location<'static>) -> Origin {
+fn origin(what: &'static str, dtype: DType, len: usize, location: &'static Location<'static>) -> PieceOrigin {
     Maker::named(what, Shape::new(&[len]), dtype, Some(location))
 }

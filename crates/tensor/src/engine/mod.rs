@@ -1,7 +1,7 @@
 //! The engine: one way to run a program, for reads, gradients, optimizers and averages.
 //!
-//! A [`Step`] records what tensors need, looks its program up by a key, compiles what is new, runs it, and
-//! stores every result. An [`Array`] is memory with one owner that a step may overwrite.
+//! An [`EngineStep`] records what tensors need, looks its program up by a key, compiles what is new, runs it, and
+//! stores every result. A [`DeviceArray`] is memory with one owner that a step may overwrite.
 //!
 //! 1. **Record.** `x.matmul(&w) + b` makes nodes: an op, its operands, the caller's line. Shapes and dtypes
 //!    are checked now, and a wrong one panics at the caller's line. Nothing runs, except where a chain has
@@ -24,7 +24,7 @@
 //!
 //! A program overwrites arrays that are lent to the step by `&mut`. After an error the owner has the array
 //! back as it was. Only the engine decides whether an array is written in place, or copied first because
-//! somebody still reads it. That is a question about tensors, and one function answers it (`Array::is_sole`).
+//! somebody still reads it. That is a question about tensors, and one function answers it (`DeviceArray::is_sole`).
 //!
 //! Handing parameters over by value would not answer it. A parameter is a cell that other threads may read at
 //! any time. An emptied cell would fail these threads, and locked cells would deadlock two optimizers that
@@ -36,9 +36,9 @@ mod array;
 mod step;
 mod write;
 
-pub use array::{Array, Place};
-pub use step::{RecordDepth, Step};
-pub use write::{Output, Writer};
+pub use array::{ArrayPlace, DeviceArray};
+pub use step::{EngineStep, RecordDepth};
+pub use write::{StepOutput, StepWriter};
 
 pub use farad_runtime::Read;
 

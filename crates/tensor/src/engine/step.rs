@@ -1,7 +1,7 @@
 //! A step of the engine, from end to end: record, look up, compile if it is new, run, settle.
 //!
 //! Invariant: this is the one way to run a program. A read, an optimizer or an average says what is recorded, what may be
-//! overwritten and which program is written on top of it; everything between is here. Start at [`Step::run`].
+//! overwritten and which program is written on top of it; everything between is here. Start at [`EngineStep::run`].
 
 use std::hash::Hash;
 use std::panic::Location;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use farad_ir::{DType, Graph, NodeId, Op};
 
-use super::array::Array;
-use super::write::{Output, Writer};
+use super::array::DeviceArray;
+use super::write::{StepOutput, StepWriter};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::hashing::key;
-use crate::node::{Node, Value};
+use crate::node::{KnownValue, RecordedNode};
 use crate::plan::{Plan, Request};
 use crate::recording::Recording;
 use crate::tensor::Tensor;
@@ -32,14 +32,14 @@ pub enum RecordDepth {
 /// One run of the engine.
 ///
 /// Made of the tensors that it is about, it is told what its program is given (numbers, arrays) and is then
-/// [run](Step::run). Tensors in hand that the program computes anyway are values afterwards.
-pub struct Step<'a> {
+/// [run](EngineStep::run). Tensors in hand that the program computes anyway are values afterwards.
+pub struct EngineStep<'a> {
     device: Device,
     recording: Recording,
     /// What is computed and kept as the values of nodes.
-    wanted: Vec<(Arc<Node>, NodeId)>,
+    wanted: Vec<(Arc<RecordedNode>, NodeId)>,
     /// What buffers hold: a value and nothing else afterwards.
-    buffers: Vec<Arc<Node>>,
+    buffers: Vec<Arc<RecordedNode>>,
     overwritten: Vec<Overwritten<'a>>,
     /// Which nodes lose their history, in steps that train.
     spent: Option<Vec<bool>>,
@@ -48,18 +48,18 @@ pub struct Step<'a> {
 
 /// An array that the program writes to.
 struct Overwritten<'a> {
-    array: &'a mut Array,
+    array: &'a mut DeviceArray,
     /// The tensors that lie in it and that the owner replaces.
     parts: Vec<Tensor>,
     input: usize,
 }
 
-impl<'a> Step<'a> {
+impl<'a> EngineStep<'a> {
     /// A step that records nothing: its program is made of what it is given.
-    pub fn new(device: &Device, location: &'static Location<'static>) -> Step<'a> {
+    pub fn new(device: &Device, location: &'static Location<'static>) -> EngineStep<'a> {
         let recording = Recording::default();
         let (wanted, buffers, overwritten) = (vec![], vec![], vec![]);
-        Step { device: device.clone(), recording, wanted, buffers, overwritten, spent: None, location }
+        EngineStep { device: device.clone(), recording, wanted, buffers, overwritten, spent: None, location }
     }
 
     /// A step that trains: of everything that these tensors need, and of what buffers hold that uses some of it.
@@ -68,9 +68,9 @@ impl<'a> Step<'a> {
         roots: &[&Tensor],
         history: RecordDepth,
         location: &'static Location<'static>,
-    ) -> Result<Step<'a>> {
-        let roots: Vec<Arc<Node>> = roots.iter().map(|root| root.node.clone()).collect();
-        let mut step = Step::new(device, location);
+    ) -> Result<EngineStep<'a>> {
+        let roots: Vec<Arc<RecordedNode>> = roots.iter().map(|root| root.node.clone()).collect();
+        let mut step = EngineStep::new(device, location);
         step.recording = Recording::of(&roots, history == RecordDepth::Whole)?;
         step.buffers = device.0.unfinished.beside(&step.recording);
         step.recording.extend(&step.buffers, false)?;
@@ -79,11 +79,11 @@ impl<'a> Step<'a> {
     }
 
     /// A step that computes these nodes and nothing else; they keep their history.
-    pub(crate) fn reading(device: &Device, nodes: Vec<Arc<Node>>) -> Result<Step<'a>> {
-        let mut step = Step::new(device, Location::caller());
+    pub(crate) fn reading(device: &Device, nodes: Vec<Arc<RecordedNode>>) -> Result<EngineStep<'a>> {
+        let mut step = EngineStep::new(device, Location::caller());
         step.recording = Recording::of(&nodes, false)?;
         step.recording.refuse_placeholders()?;
-        let id = |node: &Arc<Node>| step.recording.ids[&Arc::as_ptr(node)];
+        let id = |node: &Arc<RecordedNode>| step.recording.ids[&Arc::as_ptr(node)];
         step.wanted = nodes.iter().map(|node| (node.clone(), id(node))).collect();
         Ok(step)
     }
@@ -117,10 +117,10 @@ impl<'a> Step<'a> {
         Ok(self.recording.leaf(&value, tensor.shape(), tensor.dtype()))
     }
 
-    /// All numbers of the memory that a tensor lies in, as one axis; none if it has no [`Place`](super::Place).
+    /// All numbers of the memory that a tensor lies in, as one axis; none if it has no [`ArrayPlace`](super::ArrayPlace).
     pub fn whole(&mut self, tensor: &Tensor) -> Option<NodeId> {
         match tensor.node.value() {
-            Some(Value::Memory { memory, whole, .. }) => {
+            Some(KnownValue::Memory { memory, whole, .. }) => {
                 Some(self.recording.input(&memory, whole, tensor.dtype()))
             }
             _ => None,
@@ -128,14 +128,14 @@ impl<'a> Step<'a> {
     }
 
     /// An array that the program reads.
-    pub fn input(&mut self, array: &Array) -> NodeId {
+    pub fn input(&mut self, array: &DeviceArray) -> NodeId {
         self.recording.input(&array.memory, array.len(), array.dtype())
     }
 
-    /// An array that the program reads and that an [`Output`] of it replaces, in place where that is safe. `parts` are
+    /// An array that the program reads and that a [`StepOutput`] of it replaces, in place where that is safe. `parts` are
     /// all tensors of its owner that lie in it and that the owner replaces after the step; if anybody else has them, or
     /// other parts, or recorded with them, the array is copied and theirs stays as it is. On an error it stays as it is.
-    pub fn overwrite(&mut self, array: &'a mut Array, parts: Vec<Tensor>) -> NodeId {
+    pub fn overwrite(&mut self, array: &'a mut DeviceArray, parts: Vec<Tensor>) -> NodeId {
         let id = self.input(array);
         let input = input_number(&self.recording.graph, id);
         self.overwritten.push(Overwritten { array, parts, input });
@@ -167,8 +167,8 @@ impl<'a> Step<'a> {
     pub fn run(
         mut self,
         identity: &impl Hash,
-        write: impl Fn(&mut Writer) -> Result<Vec<Output>>,
-    ) -> Result<Vec<Array>> {
+        write: impl Fn(&mut StepWriter) -> Result<Vec<StepOutput>>,
+    ) -> Result<Vec<DeviceArray>> {
         if self.spent.is_some() {
             self.wanted = self.recording.live();
         }
@@ -189,14 +189,14 @@ impl<'a> Step<'a> {
     fn plan(
         &mut self,
         identity: &impl Hash,
-        write: impl Fn(&mut Writer) -> Result<Vec<Output>>,
+        write: impl Fn(&mut StepWriter) -> Result<Vec<StepOutput>>,
     ) -> Result<Arc<Plan>> {
         let wanted: Vec<NodeId> = self.wanted.iter().map(|(_, id)| *id).collect();
         let known = std::mem::take(&mut self.recording.known);
         let plan_key = self.device.key(&mut self.recording, |graph| key(&(graph, &wanted, &known, identity)));
-        let Step { device, recording, location, .. } = self;
+        let EngineStep { device, recording, location, .. } = self;
         let request = || {
-            let mut writer = Writer { graph: recording.graph.clone(), known: &known };
+            let mut writer = StepWriter { graph: recording.graph.clone(), known: &known };
             let outputs = write(&mut writer)?;
             Ok(request(writer.graph, wanted.clone(), &outputs, location))
         };
@@ -218,10 +218,10 @@ impl<'a> Step<'a> {
     }
 
     /// Gives every result its home.
-    fn settle(self, plan: &Plan, outputs: Vec<Memory>) -> Vec<Array> {
+    fn settle(self, plan: &Plan, outputs: Vec<Memory>) -> Vec<DeviceArray> {
         let mut outputs = outputs.into_iter().enumerate();
         for ((node, _), (_, memory)) in self.wanted.iter().zip(outputs.by_ref()) {
-            node.set_value(Value::Memory { memory, offset: 0, whole: node.shape.numel() });
+            node.set_value(KnownValue::Memory { memory, offset: 0, whole: node.shape.numel() });
             if self.spent.is_some() {
                 node.prune();
             }
@@ -234,7 +234,7 @@ impl<'a> Step<'a> {
                 Some(Overwritten { array, .. }) => array.memory = memory,
                 None => {
                     let spec = plan.program.outputs[n].spec;
-                    new.push(Array::written(&self.device, memory, spec.dtype, spec.len));
+                    new.push(DeviceArray::written(&self.device, memory, spec.dtype, spec.len));
                 }
             }
         }
@@ -246,11 +246,11 @@ impl<'a> Step<'a> {
 fn request(
     mut graph: Graph,
     wanted: Vec<NodeId>,
-    written: &[Output],
+    written: &[StepOutput],
     location: &'static Location<'static>,
 ) -> Request {
     let (mut outputs, mut donations) = (wanted, Vec::new());
-    for &Output { node, replaces } in written {
+    for &StepOutput { node, replaces } in written {
         if let Some(from) = replaces {
             donations.push((outputs.len(), input_number(&graph, from)));
         }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::recording::Recording;
 
 /// The graph of a step that is new, to be added to.
-pub struct Writer<'a> {
+pub struct StepWriter<'a> {
     /// What was recorded, and what was written so far.
     pub graph: Graph,
     /// Nodes recorded by their history whose value is known, with the input that holds it.
@@ -15,14 +15,14 @@ pub struct Writer<'a> {
 
 /// A result of a step's program.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
+pub struct StepOutput {
     /// What it is.
     pub node: NodeId,
-    /// The array that it replaces: what [`Step::overwrite`](super::Step::overwrite) gave.
+    /// The array that it replaces: what [`EngineStep::overwrite`](super::EngineStep::overwrite) gave.
     pub replaces: Option<NodeId>,
 }
 
-impl Writer<'_> {
+impl StepWriter<'_> {
     /// The gradients of `loss` at nodes. Values that are known are not computed again.
     pub fn gradients(&mut self, loss: NodeId, at: &[NodeId]) -> Result<Vec<NodeId>> {
         let gradients = farad_ir::gradient(&mut self.graph, loss, at)?;

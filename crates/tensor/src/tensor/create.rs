@@ -8,7 +8,7 @@ use super::{Element, Tensor, raise};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::live::Maker;
-use crate::node::{History, NodeState, Value};
+use crate::node::{History, KnownValue, NodeState};
 
 impl Tensor {
     /// A tensor with these elements, row by row. Panics if their number is not that of the shape,
@@ -104,7 +104,7 @@ impl Tensor {
         if !bytes.is_empty() {
             device.0.backend.write(&memory, bytes)?;
         }
-        let value = Value::Memory { memory, offset: 0, whole: shape.numel() };
+        let value = KnownValue::Memory { memory, offset: 0, whole: shape.numel() };
         Ok(Tensor::leaf(value, shape, dtype, device, location))
     }
 
@@ -124,7 +124,7 @@ impl Tensor {
 
     #[track_caller]
     pub(crate) fn number_of(scalar: Scalar, device: &Device) -> Tensor {
-        Tensor::leaf(Value::Number(scalar), Shape::scalar(), scalar.dtype, device, Location::caller())
+        Tensor::leaf(KnownValue::Number(scalar), Shape::scalar(), scalar.dtype, device, Location::caller())
     }
 
     /// All elements equal to `value`, as `f32`.
@@ -211,7 +211,7 @@ impl Tensor {
         let mut at = self.node.clone();
         loop {
             let below = match &*at.state() {
-                NodeState { value: Some(Value::Number(_)), .. } => return true,
+                NodeState { value: Some(KnownValue::Number(_)), .. } => return true,
                 NodeState { value: None, history: Some(History { op, operands }), .. } => match op {
                     Op::Constant(_) | Op::Iota(_) => return true,
                     op if op.is_movement() => operands[0].clone(),

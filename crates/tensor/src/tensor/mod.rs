@@ -44,7 +44,7 @@ pub use sort::Order;
 
 use crate::device::Device;
 use crate::inside::{here, refuse};
-use crate::node::{Node, Value, has_live_ancestor};
+use crate::node::{KnownValue, RecordedNode, has_live_ancestor};
 
 /// A value on a device: numbers in some shape, known already or still to be computed.
 ///
@@ -59,7 +59,7 @@ use crate::node::{Node, Value, has_live_ancestor};
 /// # Ok::<(), farad::Error>(())
 /// ```
 pub struct Tensor {
-    pub(crate) node: Arc<Node>,
+    pub(crate) node: Arc<RecordedNode>,
 }
 
 /// Pending chains of this length are looked at: if nobody can ask for anything inside, they run.
@@ -139,26 +139,26 @@ impl Tensor {
         &self.node.device
     }
 
-    pub(crate) fn of(node: Arc<Node>) -> Tensor {
+    pub(crate) fn of(node: Arc<RecordedNode>) -> Tensor {
         node.handles.fetch_add(1, Ordering::Relaxed);
         Tensor { node }
     }
 
     pub(crate) fn leaf(
-        value: Value,
+        value: KnownValue,
         shape: Shape,
         dtype: DType,
         device: &Device,
         location: &'static Location<'static>,
     ) -> Tensor {
-        Tensor::of(Node::leaf(value, shape, dtype, device.clone(), location))
+        Tensor::of(RecordedNode::leaf(value, shape, dtype, device.clone(), location))
     }
 
     /// Records an op without operands.
     #[track_caller]
     pub(crate) fn source(op: Op, device: &Device) -> Tensor {
         let (shape, dtype) = expect(op.infer(&[]));
-        Tensor::of(Node::recorded(
+        Tensor::of(RecordedNode::recorded(
             op,
             vec![],
             shape,
@@ -189,7 +189,7 @@ impl Tensor {
         let (shape, dtype) = expect(op.infer(kinds));
         operands.iter().for_each(|operand| operand.relieve());
         let nodes = operands.iter().map(|t| t.node.clone()).collect();
-        Tensor::of(Node::recorded(
+        Tensor::of(RecordedNode::recorded(
             op,
             nodes,
             shape,

@@ -9,7 +9,7 @@ use farad_ir::{DType, Graph, NodeId, Op, OpError, Scalar, Scan, Shape};
 
 use super::{Tensor, raise};
 use crate::device::Device;
-use crate::node::Node;
+use crate::node::RecordedNode;
 
 /// Runs `body` once per position of the sequences' first axis, from first to last.
 ///
@@ -232,7 +232,7 @@ impl Tensor {
 #[track_caller]
 fn placeholder(n: usize, of: &Tensor, slice: bool) -> Tensor {
     let shape = if slice { Shape::new(&of.shape()[of.rank().min(1)..]) } else { of.shape() };
-    Tensor::of(Node::recorded(
+    Tensor::of(RecordedNode::recorded(
         Op::Input(n),
         vec![],
         shape,
@@ -246,16 +246,16 @@ fn placeholder(n: usize, of: &Tensor, slice: bool) -> Tensor {
 /// Copies the part of a recording that depends on placeholders into a body.
 struct BodyTrace {
     graph: Graph,
-    ids: HashMap<*const Node, NodeId>,
-    depends: HashMap<*const Node, bool>,
-    constants: Vec<Arc<Node>>,
+    ids: HashMap<*const RecordedNode, NodeId>,
+    depends: HashMap<*const RecordedNode, bool>,
+    constants: Vec<Arc<RecordedNode>>,
     given: usize,
 }
 
 impl BodyTrace {
     /// Whether a node is computed from a placeholder. Operands are looked at first, by a stack of their own: bodies may
     /// be long.
-    fn depends(&mut self, node: &Arc<Node>) -> bool {
+    fn depends(&mut self, node: &Arc<RecordedNode>) -> bool {
         let mut stack = vec![node.clone()];
         while let Some(node) = stack.last() {
             let at = Arc::as_ptr(node);
@@ -263,7 +263,7 @@ impl BodyTrace {
                 (false, Some(history)) => history.operands.clone(),
                 _ => vec![],
             };
-            let open: Vec<Arc<Node>> =
+            let open: Vec<Arc<RecordedNode>> =
                 operands.iter().filter(|o| !self.depends.contains_key(&Arc::as_ptr(o))).cloned().collect();
             if open.is_empty() {
                 let depends = operands.iter().any(|o| self.depends[&Arc::as_ptr(o)]);
@@ -276,7 +276,7 @@ impl BodyTrace {
     }
 
     /// Whether a node is computed from a placeholder.
-    fn reaches(&mut self, node: &Arc<Node>, placeholder: &Arc<Node>) -> bool {
+    fn reaches(&mut self, node: &Arc<RecordedNode>, placeholder: &Arc<RecordedNode>) -> bool {
         let (mut stack, mut seen) = (vec![node.clone()], HashSet::new());
         while let Some(node) = stack.pop() {
             if Arc::ptr_eq(&node, placeholder) {
@@ -290,7 +290,7 @@ impl BodyTrace {
         false
     }
 
-    fn visit(&mut self, node: &Arc<Node>) -> NodeId {
+    fn visit(&mut self, node: &Arc<RecordedNode>) -> NodeId {
         let mut stack = vec![node.clone()];
         while let Some(node) = stack.last().cloned() {
             let at = Arc::as_ptr(&node);
@@ -301,7 +301,7 @@ impl BodyTrace {
             let id = if self.depends(&node) {
                 let history = node.state().history.clone().expect("what depends on something has a history");
                 let open = history.operands.iter().rev().filter(|o| !self.ids.contains_key(&Arc::as_ptr(o)));
-                let open: Vec<Arc<Node>> = open.cloned().collect();
+                let open: Vec<Arc<RecordedNode>> = open.cloned().collect();
                 if !open.is_empty() {
                     stack.extend(open);
                     continue;

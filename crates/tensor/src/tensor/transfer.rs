@@ -9,7 +9,7 @@ use super::{Element, Tensor};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluate::evaluate;
-use crate::node::{History, Node, Value};
+use crate::node::{History, KnownValue, RecordedNode};
 use farad_runtime::Read;
 
 impl Tensor {
@@ -125,7 +125,7 @@ impl Tensor {
     /// # Ok::<(), farad::Error>(())
     /// ```
     pub fn compute_all(tensors: &[&Tensor]) -> Result<()> {
-        let nodes: Vec<Arc<Node>> = tensors.iter().map(|t| t.node.clone()).collect();
+        let nodes: Vec<Arc<RecordedNode>> = tensors.iter().map(|t| t.node.clone()).collect();
         evaluate(&nodes)
     }
 
@@ -141,11 +141,11 @@ impl Tensor {
         evaluate(std::slice::from_ref(&self.node))?;
         let size = self.dtype().size();
         match self.node.value().expect("evaluated") {
-            Value::Memory { memory, offset, .. } if self.numel() > 0 => {
+            KnownValue::Memory { memory, offset, .. } if self.numel() > 0 => {
                 Ok(self.device().0.backend.read(&memory, offset * size, self.numel() * size))
             }
-            Value::Memory { .. } => Ok(Read::Done(vec![])),
-            Value::Number(scalar) => Ok(Read::Done(scalar.bytes())),
+            KnownValue::Memory { .. } => Ok(Read::Done(vec![])),
+            KnownValue::Number(scalar) => Ok(Read::Done(scalar.bytes())),
         }
     }
 
@@ -189,7 +189,11 @@ impl Tensor {
 }
 
 /// A constant recorded again on another device.
-fn rebuild(node: &Arc<Node>, device: &Device, location: &'static Location<'static>) -> Arc<Node> {
+fn rebuild(
+    node: &Arc<RecordedNode>,
+    device: &Device,
+    location: &'static Location<'static>,
+) -> Arc<RecordedNode> {
     // Moves above a constant, the last one first.
     let (mut moves, mut at) = (Vec::new(), node.clone());
     let mut made = loop {
@@ -197,9 +201,12 @@ fn rebuild(node: &Arc<Node>, device: &Device, location: &'static Location<'stati
             let state = at.state();
             (state.value.clone(), state.history.clone())
         };
-        let record = |op| Node::recorded(op, vec![], at.shape, at.dtype, device.clone(), location, at.region);
+        let record =
+            |op| RecordedNode::recorded(op, vec![], at.shape, at.dtype, device.clone(), location, at.region);
         match (value, history) {
-            (Some(value), _) => break Node::leaf(value, at.shape, at.dtype, device.clone(), location),
+            (Some(value), _) => {
+                break RecordedNode::leaf(value, at.shape, at.dtype, device.clone(), location);
+            }
             (None, Some(History { op, operands })) => match operands.first() {
                 None => break record(op),
                 Some(below) => {
@@ -212,7 +219,7 @@ fn rebuild(node: &Arc<Node>, device: &Device, location: &'static Location<'stati
     };
     for (op, node) in moves.into_iter().rev() {
         let (shape, dtype, region) = (node.shape, node.dtype, node.region);
-        made = Node::recorded(op, vec![made], shape, dtype, device.clone(), location, region);
+        made = RecordedNode::recorded(op, vec![made], shape, dtype, device.clone(), location, region);
     }
     made
 }

@@ -6,7 +6,7 @@ use farad_ir::{Binary, DType};
 
 use super::{Expected, Extreme, held};
 use crate::cases;
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// Every binary row on floats that has a method (a join is half of a concatenation, which has a row of its own): at its
 /// edges, at all pairs of extreme numbers, and inside its bound.
@@ -48,7 +48,7 @@ fn grid(dtype: DType) -> Vec<(f64, f64)> {
 
 /// Pairs of every size within a row's bound, whose result is a normal number.
 fn inside(op: Binary, dtype: DType) -> Vec<(f64, f64)> {
-    let (row, mut sample) = (op.row(), Sample::new(11));
+    let (row, mut sample) = (op.row(), NumberStream::new(11));
     let (tiny, most) = if dtype == DType::F16 { (6.2e-5, 65000.0) } else { (1.2e-38, 3.4e38) };
     let (low, high) = (row.bound.low.abs().min(row.bound.high).max(tiny), row.bound.high.min(most));
     let low = if row.bound.low <= 0.0 { tiny } else { low };

@@ -6,11 +6,11 @@ use farad_ir::{DType, Reduce, Unary};
 
 use super::{Expected, Extreme, held};
 use crate::cases;
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// Inputs between the ends of a bound: evenly, by powers of two from the smallest, and close to one.
 fn spread(low: f64, high: f64, dtype: DType) -> Vec<f64> {
-    let mut sample = Sample::new(7);
+    let mut sample = NumberStream::new(7);
     let (low, high) = match dtype {
         DType::F16 => (low.max(-65504.0), high.min(65504.0)),
         _ => (low, high),

@@ -4,9 +4,9 @@ use farad_ir::{DType, Shape};
 
 use super::float::stored;
 use super::layout::{Build, broadcastable, shape};
-use super::{ErrorRule, FuzzLimits, FuzzRecipe, FuzzStep, Op, ROUNDING, ValueSource};
+use super::{ErrorRule, FuzzLimits, FuzzOp, FuzzRecipe, FuzzStep, ROUNDING, ValueSource};
 use crate::case::{Input, float, half, int, truth, unsigned};
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// Beyond this a value is brought down again before it is used.
 const LARGEST: f64 = 40.0;
@@ -14,7 +14,7 @@ const LARGEST: f64 = 40.0;
 /// A recipe that is being grown. Its methods that give `None` found nothing to grow from.
 pub(super) struct Growth {
     pub recipe: FuzzRecipe,
-    pub sample: Sample,
+    pub sample: NumberStream,
     pub limits: FuzzLimits,
 }
 
@@ -23,7 +23,7 @@ impl FuzzRecipe {
     pub fn grow(seed: u64, limits: FuzzLimits) -> FuzzRecipe {
         let recipe = FuzzRecipe { seed, steps: Vec::new(), outputs: Vec::new() };
         let mut growth =
-            Growth { recipe, sample: Sample::new(seed.wrapping_mul(0x9E37_79B9) ^ 0xfa4ad), limits };
+            Growth { recipe, sample: NumberStream::new(seed.wrapping_mul(0x9E37_79B9) ^ 0xfa4ad), limits };
         let wanted = 3 + growth.sample.below(limits.ops - 2);
         let first = shape(&mut growth.sample, limits.elements);
         growth.leaf(DType::F32, first);
@@ -101,7 +101,7 @@ impl Growth {
         let exact = operands.iter().all(|&n| self.step(n).exact) && (moves || !dtype.is_float());
         let operands = operands.to_vec();
         let made = self.push(FuzzStep {
-            source: ValueSource::Op(Op { name: name.into(), build, error }),
+            source: ValueSource::Op(FuzzOp { name: name.into(), build, error }),
             operands,
             shape,
             dtype,
@@ -113,7 +113,7 @@ impl Growth {
         }
         let factor = 1.0 / bound;
         let build: Build = Box::new(move |x| x[0] * factor);
-        let op = Op {
+        let op = FuzzOp {
             name: format!("times {factor:.3e}"),
             build,
             error: ErrorRule::Slope(factor, ROUNDING + stored(dtype)),

@@ -3,13 +3,13 @@
 use farad::{Part, Tensor};
 use farad_ir::Shape;
 
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// Sizes that kernels are not made for: one, primes, one off a power of two.
 const SIZES: [usize; 16] = [1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 13, 17, 31, 33, 64, 65];
 
 /// A shape of at most so many elements; once in a while without any.
-pub(super) fn shape(sample: &mut Sample, most: usize) -> Shape {
+pub(super) fn shape(sample: &mut NumberStream, most: usize) -> Shape {
     let rank = sample.pick(&[0, 1, 1, 2, 2, 2, 3, 3, 4]);
     let mut sizes: Vec<usize> = Vec::new();
     for _ in 0..rank {
@@ -21,7 +21,7 @@ pub(super) fn shape(sample: &mut Sample, most: usize) -> Shape {
 }
 
 /// A shape that broadcasts with another: some axes 1, some leading ones gone.
-pub(super) fn broadcastable(sample: &mut Sample, shape: &Shape) -> Shape {
+pub(super) fn broadcastable(sample: &mut NumberStream, shape: &Shape) -> Shape {
     let skipped = if shape.rank() > 0 && sample.once_in(4) { sample.below(shape.rank() + 1) } else { 0 };
     let sizes: Vec<usize> =
         shape[skipped..].iter().map(|&size| if sample.once_in(3) { 1 } else { size }).collect();
@@ -32,7 +32,11 @@ pub(super) fn broadcastable(sample: &mut Sample, shape: &Shape) -> Shape {
 pub(super) type Build = Box<dyn Fn(&[&Tensor]) -> Tensor + Send + Sync>;
 
 /// A movement of a tensor of this shape, with its name and what it gives.
-pub(super) fn movement(sample: &mut Sample, shape: &Shape, most: usize) -> Option<(String, Build, Shape)> {
+pub(super) fn movement(
+    sample: &mut NumberStream,
+    shape: &Shape,
+    most: usize,
+) -> Option<(String, Build, Shape)> {
     let rank = shape.rank();
     let axis = if rank > 0 { sample.below(rank) } else { 0 };
     match sample.below(8) {
@@ -62,7 +66,7 @@ pub(super) fn movement(sample: &mut Sample, shape: &Shape, most: usize) -> Optio
     }
 }
 
-fn reshaped(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)> {
+fn reshaped(sample: &mut NumberStream, shape: &Shape) -> Option<(String, Build, Shape)> {
     let mut left = shape.numel();
     let mut sizes = Vec::new();
     if left == 0 {
@@ -81,7 +85,7 @@ fn reshaped(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)
     Some((format!("reshape {to}"), Box::new(move |x| x[0].reshape(to)), to))
 }
 
-fn permuted(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)> {
+fn permuted(sample: &mut NumberStream, shape: &Shape) -> Option<(String, Build, Shape)> {
     let mut order: Vec<isize> = (0..shape.rank() as isize).collect();
     for i in (1..order.len()).rev() {
         order.swap(i, sample.below(i + 1));
@@ -90,7 +94,7 @@ fn permuted(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)
     Some((format!("permute {order:?}"), Box::new(move |x| x[0].permute(&order)), to))
 }
 
-fn expanded(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)> {
+fn expanded(sample: &mut NumberStream, shape: &Shape) -> Option<(String, Build, Shape)> {
     let (axis, times) = (sample.below(shape.rank() + 1), 1 + sample.below(3));
     let mut sizes = shape.to_vec();
     sizes.insert(axis, times);
@@ -98,7 +102,7 @@ fn expanded(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)
     Some((format!("repeat {to}"), Box::new(move |x| x[0].unsqueeze(axis as isize).expand(to)), to))
 }
 
-fn padded(sample: &mut Sample, shape: &Shape, most: usize) -> Option<(String, Build, Shape)> {
+fn padded(sample: &mut NumberStream, shape: &Shape, most: usize) -> Option<(String, Build, Shape)> {
     let widths: Vec<(usize, usize)> =
         shape.iter().map(|_| (sample.pick(&[0, 0, 1, 2]), sample.pick(&[0, 0, 1, 3]))).collect();
     let sizes: Vec<usize> = shape.iter().zip(&widths).map(|(size, w)| size + w.0 + w.1).collect();
@@ -109,7 +113,7 @@ fn padded(sample: &mut Sample, shape: &Shape, most: usize) -> Option<(String, Bu
     Some((format!("pad {widths:?}"), Box::new(move |x| x[0].pad(&widths)), to))
 }
 
-fn sliced(sample: &mut Sample, shape: &Shape) -> Option<(String, Build, Shape)> {
+fn sliced(sample: &mut NumberStream, shape: &Shape) -> Option<(String, Build, Shape)> {
     let axis = sample.below(shape.rank());
     let size = shape[axis];
     let start = sample.below(size + 1);

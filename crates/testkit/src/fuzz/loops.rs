@@ -4,7 +4,7 @@ use farad::{Device, Result, Tensor, scan_along};
 use farad_ir::{DType, Shape};
 
 use crate::case::{Input, float, half, int, truth};
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// Positions at most.
 const MOST_POSITIONS: usize = 6;
@@ -25,9 +25,9 @@ const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::Bool];
 
 impl FuzzLoop {
     fn grow(seed: u64) -> FuzzLoop {
-        let mut sample = Sample::new(seed.wrapping_mul(0x9E37_79B9) ^ 0x100b5);
+        let mut sample = NumberStream::new(seed.wrapping_mul(0x9E37_79B9) ^ 0x100b5);
         let sizes: &[&[usize]] = &[&[], &[1], &[7], &[64], &[3, 5], &[2, 1, 9], &[1300]];
-        let dtypes = |sample: &mut Sample, most: usize| {
+        let dtypes = |sample: &mut NumberStream, most: usize| {
             let count = 1 + sample.below(most);
             (0..count).map(|_| sample.pick(&DTYPES)).collect()
         };
@@ -42,7 +42,13 @@ impl FuzzLoop {
     }
 
     /// Elements of a tensor of this dtype.
-    fn tensor(&self, dtype: DType, shape: Shape, sample: &mut Sample, device: &Device) -> Result<Tensor> {
+    fn tensor(
+        &self,
+        dtype: DType,
+        shape: Shape,
+        sample: &mut NumberStream,
+        device: &Device,
+    ) -> Result<Tensor> {
         let input: Input = match dtype {
             DType::F16 => half(shape, (-2.0, 2.0)),
             DType::I32 => int(shape, -20, 20),
@@ -54,7 +60,7 @@ impl FuzzLoop {
 
     /// The body: the same ops for the same seed, whatever it is given.
     fn body(&self, given: &[Tensor], constant: &Tensor) -> (Vec<Tensor>, Vec<Tensor>) {
-        let mut sample = Sample::new(self.seed ^ 0xb0d7);
+        let mut sample = NumberStream::new(self.seed ^ 0xb0d7);
         let mut values = given.to_vec();
         // What is made of constants alone would be computed before the loop, and rounded there.
         values.extend(given.iter().rfind(|v| v.dtype() == DType::F32).map(|v| v * constant));
@@ -73,7 +79,7 @@ impl FuzzLoop {
 }
 
 /// A value made of earlier ones; floats stay small, and nothing jumps where they are rounded in another way.
-fn op(values: &[Tensor], sample: &mut Sample) -> Option<Tensor> {
+fn op(values: &[Tensor], sample: &mut NumberStream) -> Option<Tensor> {
     let a = values[sample.below(values.len())].clone();
     let alike: Vec<&Tensor> = values.iter().filter(|v| v.dtype() == a.dtype()).collect();
     let b = alike[sample.below(alike.len())];
@@ -127,7 +133,7 @@ type LoopElements = (Vec<f64>, bool);
 
 /// What the loop and the host loop give: last carries, then results.
 fn both(of: &FuzzLoop, device: &Device) -> Result<(Vec<LoopElements>, Vec<LoopElements>)> {
-    let mut sample = Sample::new(of.seed ^ 0x5eed);
+    let mut sample = NumberStream::new(of.seed ^ 0x5eed);
     let whole = Shape::new(&std::iter::once(of.steps).chain(of.shape.iter().copied()).collect::<Vec<_>>());
     let mut make = |dtypes: &[DType], shape: Shape| {
         dtypes.iter().map(|&d| of.tensor(d, shape, &mut sample, device)).collect::<Result<Vec<Tensor>>>()

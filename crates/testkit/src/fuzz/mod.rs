@@ -24,7 +24,7 @@ use farad::{Device, Result, Tensor};
 use farad_ir::{DType, Shape};
 
 use crate::case::Input;
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 pub use check::{check, check_gradients};
 pub use loops::check_loops;
@@ -74,11 +74,11 @@ pub enum ValueSource {
     /// Uniform random numbers of the device.
     Random,
     /// An op on earlier values.
-    Op(Op),
+    Op(FuzzOp),
 }
 
 /// An op of a recipe.
-pub struct Op {
+pub struct FuzzOp {
     /// What failures call it.
     pub name: String,
     /// How it is written.
@@ -158,7 +158,7 @@ impl FuzzRecipe {
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         device.seed(self.seed);
-        let mut sample = Sample::new(self.seed ^ 0x5eed);
+        let mut sample = NumberStream::new(self.seed ^ 0x5eed);
         let mut values: Vec<Tensor> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let value = match &step.source {

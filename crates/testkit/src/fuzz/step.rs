@@ -13,11 +13,11 @@ use super::check::describe;
 use super::{FuzzRecipe, ValueSource};
 use crate::compare::{Tolerance, compare, read};
 use crate::driver::guarded;
-use crate::sample::Sample;
+use crate::sample::NumberStream;
 
 /// How a leaf is made of parameters.
 #[derive(Clone, Copy, Debug)]
-enum Make {
+enum LeafForm {
     /// It is one.
     One,
     /// A sum: both have the same gradient.
@@ -30,7 +30,7 @@ enum Make {
 #[derive(Debug)]
 struct TrainingPlan {
     /// Which leaves are trained, and how they are made.
-    leaves: Vec<(usize, Make)>,
+    leaves: Vec<(usize, LeafForm)>,
     /// Which optimizer.
     optimizer: &'static str,
     /// How many steps; a single one is not clipped.
@@ -65,14 +65,14 @@ impl TrainingPlan {
                 recipe.steps[n].operands.iter().for_each(|&o| used[o] = true);
             }
         }
-        let mut sample = Sample::new(recipe.seed ^ 0x57e9);
+        let mut sample = NumberStream::new(recipe.seed ^ 0x57e9);
         let trained = |&n: &usize| {
             let step = &recipe.steps[n];
             used[n] && matches!(step.source, ValueSource::Leaf(_)) && step.dtype == DType::F32
         };
-        let leaves: Vec<(usize, Make)> = (0..used.len())
+        let leaves: Vec<(usize, LeafForm)> = (0..used.len())
             .filter(trained)
-            .map(|n| (n, sample.pick(&[Make::One, Make::One, Make::Sum, Make::Multiple])))
+            .map(|n| (n, sample.pick(&[LeafForm::One, LeafForm::One, LeafForm::Sum, LeafForm::Multiple])))
             .collect();
         let optimizer = sample.pick(OPTIMIZERS).0;
         (!leaves.is_empty()).then(|| TrainingPlan { leaves, optimizer, steps: 1 + sample.below(3) })
@@ -85,13 +85,15 @@ impl TrainingPlan {
             drawn.push((n, leaf.clone()));
             leaf
         })?;
-        let mut pairs: Vec<(usize, Make, Parameter, Option<Parameter>)> = Vec::new();
+        let mut pairs: Vec<(usize, LeafForm, Parameter, Option<Parameter>)> = Vec::new();
         for &(n, make) in &self.leaves {
             let start =
                 drawn.iter().find(|(m, _)| *m == n).map(|(_, leaf)| leaf.detach()).expect("drawn above")?;
             let second = match make {
-                Make::One => None,
-                Make::Sum | Make::Multiple => Some(Parameter::new(Tensor::zeros(start.shape(), device))),
+                LeafForm::One => None,
+                LeafForm::Sum | LeafForm::Multiple => {
+                    Some(Parameter::new(Tensor::zeros(start.shape(), device)))
+                }
             };
             pairs.push((n, make, Parameter::new(start), second));
         }
@@ -106,8 +108,8 @@ impl TrainingPlan {
             let all = recipe.build_from(device, &mut |n, leaf| {
                 let Some((_, make, a, b)) = pairs.iter().find(|pair| pair.0 == n) else { return leaf };
                 match (make, b) {
-                    (Make::Sum, Some(b)) => a.value() + b.value(),
-                    (Make::Multiple, Some(b)) => a.value() + b.value() * 2.0,
+                    (LeafForm::Sum, Some(b)) => a.value() + b.value(),
+                    (LeafForm::Multiple, Some(b)) => a.value() + b.value() * 2.0,
                     _ => a.value(),
                 }
             })?;

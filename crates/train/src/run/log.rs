@@ -19,54 +19,54 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// back, bool values as 0 and 1, `None` as nothing.
 ///
 /// ```
-/// use farad::run::Cell;
-/// assert_eq!(Cell::from(0.1f32).as_str(), "0.1");
-/// assert_eq!(Cell::from(2.0f64).as_str(), "2");
-/// assert_eq!(Cell::from(None::<f32>).as_str(), "");
+/// use farad::run::LogCell;
+/// assert_eq!(LogCell::from(0.1f32).as_str(), "0.1");
+/// assert_eq!(LogCell::from(2.0f64).as_str(), "2");
+/// assert_eq!(LogCell::from(None::<f32>).as_str(), "");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cell(String);
+pub struct LogCell(String);
 
-impl Cell {
+impl LogCell {
     /// The text in the file.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl From<f32> for Cell {
-    fn from(value: f32) -> Cell {
-        Cell(shortest(format!("{value:?}")))
+impl From<f32> for LogCell {
+    fn from(value: f32) -> LogCell {
+        LogCell(shortest(format!("{value:?}")))
     }
 }
 
-impl From<f64> for Cell {
-    fn from(value: f64) -> Cell {
-        Cell(shortest(format!("{value:?}")))
+impl From<f64> for LogCell {
+    fn from(value: f64) -> LogCell {
+        LogCell(shortest(format!("{value:?}")))
     }
 }
 
-impl From<u64> for Cell {
-    fn from(value: u64) -> Cell {
-        Cell(value.to_string())
+impl From<u64> for LogCell {
+    fn from(value: u64) -> LogCell {
+        LogCell(value.to_string())
     }
 }
 
-impl From<usize> for Cell {
-    fn from(value: usize) -> Cell {
-        Cell(value.to_string())
+impl From<usize> for LogCell {
+    fn from(value: usize) -> LogCell {
+        LogCell(value.to_string())
     }
 }
 
-impl From<bool> for Cell {
-    fn from(value: bool) -> Cell {
-        Cell((value as u8).to_string())
+impl From<bool> for LogCell {
+    fn from(value: bool) -> LogCell {
+        LogCell((value as u8).to_string())
     }
 }
 
-impl<T: Into<Cell>> From<Option<T>> for Cell {
-    fn from(value: Option<T>) -> Cell {
-        value.map_or(Cell::default(), Into::into)
+impl<T: Into<LogCell>> From<Option<T>> for LogCell {
+    fn from(value: Option<T>) -> LogCell {
+        value.map_or(LogCell::default(), Into::into)
     }
 }
 
@@ -139,7 +139,7 @@ impl Log {
 
     /// Adds the row of a step: one value per column. Steps only go up.
     #[track_caller]
-    pub fn row(&mut self, step: u64, values: &[Cell]) -> Result<()> {
+    pub fn row(&mut self, step: u64, values: &[LogCell]) -> Result<()> {
         assert!(
             values.len() == self.columns,
             "log: one value per column: ({} vs {})",

@@ -65,13 +65,15 @@ mod visible;
 pub use checkpoint::Checkpoint;
 pub use conclusion::Conclusion;
 pub use events::Events;
-pub use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Tile, bytes, count, counted, thousands};
+pub use farad_chart::{
+    Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail, bytes, count, counted, thousands,
+};
 pub use folder::Run;
 pub use former::current_name;
 pub use interrupt::Stop;
-pub use log::{Cell, Log, LogTable};
+pub use log::{Log, LogCell, LogTable};
 pub use page::Page;
-pub use picture::{Color, Picture};
+pub use picture::{Picture, Rgb};
 pub use serde_json::{Value, json};
 pub use shell::shell_word;
 pub use toml::Table;

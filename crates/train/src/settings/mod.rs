@@ -1,7 +1,7 @@
 //! Settings: everything about a training that a user may choose, as rows of a table.
 //!
 //! A [`Setting`] is a row: key, former keys, what it takes, default, one sentence of help. [`settings!`](crate::settings!)
-//! makes a structure of such rows, one line each; [`Settings`] is what every such structure can do: read a run's
+//! makes a structure of such rows, one line each; [`SettingsTable`] is what every such structure can do: read a run's
 //! `config.toml`, a file of a user, and `key=value`.
 //!
 //! Invariant: settings that were read make sense key by key. What must fit together, a kind of training checks itself.
@@ -19,7 +19,7 @@ pub use toml::Value as TomlValue;
 use crate::error::{Error, Result, TrainError};
 pub use mark::Mark;
 use takes::Refusal;
-pub use takes::{Range, Takes};
+pub use takes::{NumberRange, Takes};
 pub use value::SettingValue;
 
 /// What the head of a run's `config.toml` has beside settings.
@@ -76,7 +76,7 @@ fn did_you_mean(name: &str, known: &[&str]) -> String {
 }
 
 /// A structure of settings; [`settings!`](crate::settings!) makes them.
-pub trait Settings: Clone + Default {
+pub trait SettingsTable: Clone + Default {
     /// The rows, in the order of the file.
     fn rows() -> Vec<Setting>;
 
@@ -173,7 +173,7 @@ pub fn read_file(path: &Path) -> Result<Table> {
 }
 
 /// The row of a key, or of one that was called so.
-fn row<S: Settings>(key: &str) -> Result<Setting> {
+fn row<S: SettingsTable>(key: &str) -> Result<Setting> {
     let rows = S::rows();
     rows.iter().find(|row| row.is_called(key)).cloned().ok_or_else(|| {
         let names: Vec<&str> = rows.iter().map(|row| row.key).collect();
@@ -182,7 +182,7 @@ fn row<S: Settings>(key: &str) -> Result<Setting> {
 }
 
 /// There is no such key; those of the lab are listed apart.
-fn unknown_key<S: Settings>(key: &str, nearest: String) -> Error {
+fn unknown_key<S: SettingsTable>(key: &str, nearest: String) -> Error {
     let rows = S::rows();
     let known = rows.iter().filter(|row| !row.is_lab()).chain(rows.iter().filter(|row| row.is_lab()));
     let keys = known.map(|row| row.key).collect::<Vec<_>>().join(", ");

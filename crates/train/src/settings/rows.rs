@@ -6,13 +6,13 @@
 /// the end have their keys beside the others.
 ///
 /// ```
-/// use farad_train::settings::{Range, Settings, Takes};
+/// use farad_train::settings::{NumberRange, SettingsTable, Takes};
 /// farad_train::settings! {
 ///     /// What a walk is made of.
 ///     pub struct Walk {
 ///         steps: u64 = 10, Takes::from(1), "Steps of the walk.";
-///         #[later] stride ["pace"]: f64 = 0.5, Takes::Number(Range::above(0.0)), "Meters of a step.";
-///         #[lab] sway: f64 = 0.0, Takes::Number(Range::from(0.0)), "Meters to the side.";
+///         #[later] stride ["pace"]: f64 = 0.5, Takes::Number(NumberRange::above(0.0)), "Meters of a step.";
+///         #[lab] sway: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Meters to the side.";
 ///     }
 /// }
 /// let mut walk = Walk::default();
@@ -48,7 +48,7 @@ macro_rules! settings {
             }
         }
 
-        impl $crate::settings::Settings for $name {
+        impl $crate::settings::SettingsTable for $name {
             fn rows() -> Vec<$crate::settings::Setting> {
                 let own = vec![$({
                     let default: $type = $default;
@@ -62,7 +62,7 @@ macro_rules! settings {
                         later: mark.is_later(),
                     }
                 }),*];
-                let parts = [own, $(<$part_type as $crate::settings::Settings>::rows()),*];
+                let parts = [own, $(<$part_type as $crate::settings::SettingsTable>::rows()),*];
                 parts.into_iter().flatten().collect()
             }
 
@@ -74,7 +74,7 @@ macro_rules! settings {
                         .into(),
                     $crate::settings::SettingValue::to_toml(&self.$key),
                 );)*
-                $(table.extend($crate::settings::Settings::table(&self.$part));)*
+                $(table.extend($crate::settings::SettingsTable::table(&self.$part));)*
                 table
             }
 
@@ -88,7 +88,7 @@ macro_rules! settings {
                         None => false,
                     };
                 })*
-                $(if $crate::settings::Settings::put(&mut self.$part, key, value) {
+                $(if $crate::settings::SettingsTable::put(&mut self.$part, key, value) {
                     return true;
                 })*
                 false

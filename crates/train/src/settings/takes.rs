@@ -6,33 +6,33 @@ use toml::Value;
 
 /// Numbers between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub struct NumberRange {
     least: Bound<f64>,
     most: Bound<f64>,
 }
 
-impl Range {
+impl NumberRange {
     /// Every finite number.
-    pub const ANY: Range = Range { least: Bound::Unbounded, most: Bound::Unbounded };
+    pub const ANY: NumberRange = NumberRange { least: Bound::Unbounded, most: Bound::Unbounded };
 
     /// This number and larger ones.
-    pub const fn from(least: f64) -> Range {
-        Range { least: Bound::Included(least), most: Bound::Unbounded }
+    pub const fn from(least: f64) -> NumberRange {
+        NumberRange { least: Bound::Included(least), most: Bound::Unbounded }
     }
 
     /// Larger numbers than this.
-    pub const fn above(least: f64) -> Range {
-        Range { least: Bound::Excluded(least), most: Bound::Unbounded }
+    pub const fn above(least: f64) -> NumberRange {
+        NumberRange { least: Bound::Excluded(least), most: Bound::Unbounded }
     }
 
     /// And no larger ones than this.
-    pub const fn to(self, most: f64) -> Range {
-        Range { most: Bound::Included(most), ..self }
+    pub const fn to(self, most: f64) -> NumberRange {
+        NumberRange { most: Bound::Included(most), ..self }
     }
 
     /// And only smaller ones than this.
-    pub const fn below(self, most: f64) -> Range {
-        Range { most: Bound::Excluded(most), ..self }
+    pub const fn below(self, most: f64) -> NumberRange {
+        NumberRange { most: Bound::Excluded(most), ..self }
     }
 
     /// Whether a number is one of them.
@@ -63,7 +63,7 @@ pub enum Takes {
     /// A whole number of two bounds, both included.
     Whole(i64, i64),
     /// A number of a range.
-    Number(Range),
+    Number(NumberRange),
     /// True or false.
     Truth,
     /// Any text.

@@ -22,7 +22,7 @@ pub use standing::Standing;
 
 /// How training ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct TrainingSummary {
     /// Steps made.
     pub steps: u64,
     /// Whether it was asked to stop before its end.
@@ -104,12 +104,12 @@ impl<T: Trainee + ?Sized> Training<T> {
     }
 
     /// Judges what was learned and writes it down.
-    pub fn conclude(&mut self, summary: &Summary, watcher: &dyn Watcher) -> Result<Outcome> {
+    pub fn conclude(&mut self, summary: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome> {
         self.trainee.conclude(&self.run, summary, watcher)
     }
 
     /// Trains to the end, or until asked to stop; `watcher` gets the progress.
-    pub fn train(&mut self, stop: &Stop, watcher: &dyn Watcher) -> Result<Summary> {
+    pub fn train(&mut self, stop: &Stop, watcher: &dyn Watcher) -> Result<TrainingSummary> {
         (self.started, self.saved) = (Instant::now(), Instant::now());
         let (mut interrupted, mut early) = (false, None);
         while self.step < self.trainee.steps_in_all() {
@@ -126,7 +126,7 @@ impl<T: Trainee + ?Sized> Training<T> {
         self.pause(false, watcher)?;
         self.save()?;
         self.event(if interrupted { "interrupted" } else { "end" }, true)?;
-        Ok(Summary { steps: self.step, interrupted, early })
+        Ok(TrainingSummary { steps: self.step, interrupted, early })
     }
 
     /// Why training may end now, if it may.

@@ -23,16 +23,16 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::Options;
+use super::SearchOptions;
 use super::random::SplitMix;
 use crate::error::Result;
 use crate::graph::LogicGraph;
-use crate::netlist::{Netlist, Node};
+use crate::netlist::{GateNode, Netlist};
 use moves::MoveDraw;
 pub use moves::Suggestion;
 use net::{Change, Net, OperandReach, ReaderTally};
 use panel::{Effect, Panel, Ripple, UNIT};
-pub use panel::{Reading, Samples};
+pub use panel::{PanelSamples, Reading};
 
 /// Candidates that are weighed at once, where that is worth threads.
 const AT_ONCE: usize = 64;
@@ -62,7 +62,7 @@ const ROUNDS: u64 = 4;
 
 /// A circuit that classifies.
 #[derive(Clone, Debug)]
-pub struct Classifier<'a> {
+pub struct ClassifierCircuit<'a> {
     /// Without registers.
     pub netlist: &'a Netlist,
     /// What its outputs mean.
@@ -93,15 +93,15 @@ pub struct RepairedClassifier {
 /// Searches for a circuit with more samples right, or as many and fewer gates. A circuit without inputs stays as it is. The training samples decide about changes, the
 /// validation samples about what is kept.
 pub fn repair_classifier(
-    circuit: &Classifier,
-    train: &Samples,
-    validation: &Samples,
-    options: &Options,
+    circuit: &ClassifierCircuit,
+    train: &PanelSamples,
+    validation: &PanelSamples,
+    options: &SearchOptions,
 ) -> Result<RepairedClassifier> {
     circuit.netlist.check()?;
     let began = Instant::now();
     let deadline = options.time.map(|time| began + time);
-    let mut search = Search::new(circuit, train, validation, options.seed);
+    let mut search = ClassifierSearch::new(circuit, train, validation, options.seed);
     let before = search.start;
     let cut = match circuit.reading {
         Reading::Votes { .. } => search.votes(options, began),
@@ -132,7 +132,7 @@ struct ClassifierScore {
 }
 
 struct BestClassifier {
-    nodes: Vec<Node>,
+    nodes: Vec<GateNode>,
     standing: ClassifierScore,
 }
 
@@ -147,14 +147,14 @@ enum SearchGoal {
     Both { temperature: f64 },
 }
 
-struct Search<'a> {
-    circuit: &'a Classifier<'a>,
-    samples: [&'a Samples; 2],
+struct ClassifierSearch<'a> {
+    circuit: &'a ClassifierCircuit<'a>,
+    samples: [&'a PanelSamples; 2],
     net: Net,
     train: Panel,
     validation: Panel,
     /// Some of the training samples, if there are many: most candidates are worse on these already.
-    scout: Option<(Samples, Panel)>,
+    scout: Option<(PanelSamples, Panel)>,
     suggestions: Vec<Suggestion>,
     random: SplitMix,
     ripples: Vec<(Ripple, ReaderTally)>,
@@ -163,13 +163,13 @@ struct Search<'a> {
     champion: BestClassifier,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ClassifierSearch<'a> {
     fn new(
-        circuit: &'a Classifier<'a>,
-        train: &'a Samples,
-        validation: &'a Samples,
+        circuit: &'a ClassifierCircuit<'a>,
+        train: &'a PanelSamples,
+        validation: &'a PanelSamples,
         seed: u64,
-    ) -> Search<'a> {
+    ) -> ClassifierSearch<'a> {
         let (net, place) = net_of(circuit.netlist, &circuit.reading);
         let suggestions = circuit.suggestions.iter().map(|one| one.moved(&place, net.sources)).collect();
         let [train_panel, validation_panel] =
@@ -180,7 +180,7 @@ impl<'a> Search<'a> {
             let panel = Panel::new(&net, &samples, &circuit.reading);
             (samples, panel)
         });
-        Search {
+        ClassifierSearch {
             circuit,
             scout,
             samples: [train, validation],
@@ -201,7 +201,7 @@ impl<'a> Search<'a> {
     }
 
     /// More samples right, then fewer gates; whether time ran out.
-    fn votes(&mut self, options: &Options, began: Instant) -> bool {
+    fn votes(&mut self, options: &SearchOptions, began: Instant) -> bool {
         let before = self.start;
         let right = (options.candidates as f64 * RIGHT_SHARE) as u64;
         let until = |share: f64| options.time.map(|time| began + time.mul_f64(share));

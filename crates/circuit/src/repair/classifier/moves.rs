@@ -2,7 +2,7 @@
 
 use super::net::{Change, Net};
 use crate::gate::Gate;
-use crate::netlist::{Node, Wire};
+use crate::netlist::{GateNode, Wire};
 use crate::repair::random::SplitMix;
 
 /// A change that someone who knows the circuit thinks likely.
@@ -11,7 +11,7 @@ pub struct Suggestion {
     /// The number of a gate.
     pub gate: usize,
     /// What it becomes.
-    pub node: Node,
+    pub node: GateNode,
 }
 
 impl Suggestion {
@@ -21,8 +21,8 @@ impl Suggestion {
             Some(gate) => Wire((sources + place[gate]) as u32),
             None => wire,
         };
-        let Node { gate, a, b } = self.node;
-        Suggestion { gate: place[self.gate], node: Node { gate, a: wire(a), b: wire(b) } }
+        let GateNode { gate, a, b } = self.node;
+        Suggestion { gate: place[self.gate], node: GateNode { gate, a: wire(a), b: wire(b) } }
     }
 }
 
@@ -68,35 +68,35 @@ impl MoveDraw<'_> {
         let gate = self.gate(random);
         let node = self.net.nodes[gate];
         let function = Gate::ALL[(node.gate.number() as usize + 1 + random.below(15)) % 16];
-        Change { gate, node: Node { gate: function, ..node } }
+        Change { gate, node: GateNode { gate: function, ..node } }
     }
 
     fn rewire(&self, random: &mut SplitMix) -> Change {
         let gate = self.gate(random);
         let node = self.net.nodes[gate];
         let wire = self.earlier(gate, random);
-        let node = if random.one_in(2) { Node { a: wire, ..node } } else { Node { b: wire, ..node } };
+        let node = if random.one_in(2) { GateNode { a: wire, ..node } } else { GateNode { b: wire, ..node } };
         Change { gate, node }
     }
 
     /// Another function and another wire.
     fn both(&self, random: &mut SplitMix) -> Change {
         let Change { gate, node } = self.rewire(random);
-        Change { gate, node: Node { gate: Gate::ALL[random.below(16)], ..node } }
+        Change { gate, node: GateNode { gate: Gate::ALL[random.below(16)], ..node } }
     }
 
     /// Leaves a constant or an operand of a gate.
     fn bypass(&self, random: &mut SplitMix) -> Change {
         const SIMPLE: [Gate; 6] = [Gate::A, Gate::B, Gate::FALSE, Gate::TRUE, Gate::NOT_A, Gate::NOT_B];
         let gate = self.gate(random);
-        Change { gate, node: Node { gate: SIMPLE[random.below(6)], ..self.net.nodes[gate] } }
+        Change { gate, node: GateNode { gate: SIMPLE[random.below(6)], ..self.net.nodes[gate] } }
     }
 
     /// Lets another wire stand for a gate.
     fn merge(&self, random: &mut SplitMix) -> Change {
         let gate = self.gate(random);
         let wire = self.earlier(gate, random);
-        Change { gate, node: Node { gate: Gate::A, a: wire, b: self.net.nodes[gate].b } }
+        Change { gate, node: GateNode { gate: Gate::A, a: wire, b: self.net.nodes[gate].b } }
     }
 
     /// A wire that a gate may read: a source, or anything.

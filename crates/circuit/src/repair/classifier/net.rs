@@ -4,20 +4,20 @@
 //! the circuit never becomes deeper than it was. Every output has a gate of its own that at first passes its signal on.
 
 use crate::gate::Gate;
-use crate::netlist::{Netlist, Node, Wire};
+use crate::netlist::{GateNode, Netlist, Wire};
 
 /// One gate becomes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub gate: usize,
-    pub node: Node,
+    pub node: GateNode,
 }
 
 /// Gates with their readers.
 #[derive(Clone, Debug)]
 pub(super) struct Net {
     pub sources: usize,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GateNode>,
     /// By gate: how many wires it may read, which are the first ones.
     reach: Vec<u32>,
     /// By wire: the gates that really read it.
@@ -58,10 +58,10 @@ impl Net {
             None => wire,
         };
         let of = |&gate: &usize| {
-            let Node { gate, a, b } = whole(netlist.gates[gate]);
-            Node { gate, a: moved(a), b: moved(b) }
+            let GateNode { gate, a, b } = whole(netlist.gates[gate]);
+            GateNode { gate, a: moved(a), b: moved(b) }
         };
-        let mut nodes: Vec<Node> = order.iter().map(of).collect();
+        let mut nodes: Vec<GateNode> = order.iter().map(of).collect();
         let mut reach: Vec<u32> = vec![];
         for (n, &gate) in order.iter().enumerate() {
             let same = n > 0 && levels[order[n - 1]] == levels[gate];
@@ -70,7 +70,7 @@ impl Net {
         let first_output = nodes.len();
         for output in &netlist.outputs {
             let wire = moved(output.wire);
-            nodes.push(Node { gate: Gate::A, a: wire, b: wire });
+            nodes.push(GateNode { gate: Gate::A, a: wire, b: wire });
             reach.push((sources + first_output) as u32);
         }
         let wires = sources + nodes.len();
@@ -85,7 +85,7 @@ impl Net {
     }
 
     /// Such gates as a netlist with the names of another.
-    pub(super) fn netlist(&self, nodes: Vec<Node>, shell: &Netlist) -> Netlist {
+    pub(super) fn netlist(&self, nodes: Vec<GateNode>, shell: &Netlist) -> Netlist {
         let mut netlist = Netlist { gates: nodes, ..shell.clone() };
         for (n, output) in netlist.outputs.iter_mut().enumerate() {
             output.wire = Wire((self.sources + self.first_output + n) as u32);
@@ -140,7 +140,7 @@ impl Net {
     }
 
     /// One reader more; what that costs.
-    fn take(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> Node) -> i64 {
+    fn take(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> GateNode) -> i64 {
         let fresh = self.uses_of(wire, tally) == 0;
         tally.add(wire, 1);
         match wire.index().checked_sub(self.sources) {
@@ -154,7 +154,7 @@ impl Net {
     }
 
     /// One reader less; what that costs.
-    fn release(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> Node) -> i64 {
+    fn release(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> GateNode) -> i64 {
         tally.add(wire, -1);
         let dead = self.uses_of(wire, tally) == 0;
         match wire.index().checked_sub(self.sources) {
@@ -179,7 +179,7 @@ impl Net {
         self.count_uses();
     }
 
-    fn add_reader(&mut self, gate: usize, node: Node) {
+    fn add_reader(&mut self, gate: usize, node: GateNode) {
         let reads = [node.gate.reads_a().then_some(node.a), node.gate.reads_b().then_some(node.b)];
         // Both operands may be the same wire: it has one reader then.
         let twice = reads[0] == reads[1];
@@ -203,20 +203,20 @@ impl Net {
 }
 
 /// A gate whose operands are all wires, also those that it does not read: another function may.
-fn whole(node: Node) -> Node {
+fn whole(node: GateNode) -> GateNode {
     let known = |wire: Wire, other: Wire| match (wire, other) {
         (Wire::NONE, Wire::NONE) => Wire(0),
         (Wire::NONE, other) => other,
         (wire, _) => wire,
     };
-    Node { gate: node.gate, a: known(node.a, node.b), b: known(node.b, node.a) }
+    GateNode { gate: node.gate, a: known(node.a, node.b), b: known(node.b, node.a) }
 }
 
 /// For every gate one more than the highest level of what it could read.
 fn levels(netlist: &Netlist) -> Vec<u32> {
     let mut levels: Vec<u32> = vec![];
     for &node in &netlist.gates {
-        let Node { a, b, .. } = whole(node);
+        let GateNode { a, b, .. } = whole(node);
         let level = |wire: Wire| wire.index().checked_sub(netlist.sources()).map_or(0, |n| levels[n]);
         levels.push(level(a).max(level(b)) + 1);
     }

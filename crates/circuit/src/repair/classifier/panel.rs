@@ -7,26 +7,26 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::net::{Change, Net};
-use crate::netlist::Node;
+use crate::netlist::GateNode;
 
 /// A loss of one, in the whole numbers that losses are counted in.
 pub(super) const UNIT: i64 = 1 << 16;
 
 /// Samples that a circuit should classify.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Samples {
+pub struct PanelSamples {
     /// One plane per input of the circuit: sample `s` in bit `s % 64` of word `s / 64`.
     pub planes: Vec<Vec<u64>>,
     /// The class of every sample.
     pub labels: Vec<usize>,
 }
 
-impl Samples {
+impl PanelSamples {
     /// The first samples.
-    pub fn first(&self, count: usize) -> Samples {
+    pub fn first(&self, count: usize) -> PanelSamples {
         let count = count.min(self.labels.len());
         let planes = self.planes.iter().map(|plane| plane[..count.div_ceil(64)].to_vec()).collect();
-        Samples { planes, labels: self.labels[..count].to_vec() }
+        PanelSamples { planes, labels: self.labels[..count].to_vec() }
     }
 }
 
@@ -127,7 +127,7 @@ impl Ripple {
 
 impl Panel {
     /// A circuit on samples.
-    pub(super) fn new(net: &Net, samples: &Samples, reading: &Reading) -> Panel {
+    pub(super) fn new(net: &Net, samples: &PanelSamples, reading: &Reading) -> Panel {
         let words = samples.labels.len().div_ceil(64);
         let mut values: Vec<u64> = samples.planes.iter().flatten().copied().collect();
         values.resize((net.sources + net.nodes.len()) * words, 0);
@@ -217,7 +217,7 @@ impl Panel {
     }
 
     /// The new plane of a wire; whether it differs.
-    fn compute_again(&self, node: &Node, wire: usize, ripple: &mut Ripple) -> bool {
+    fn compute_again(&self, node: &GateNode, wire: usize, ripple: &mut Ripple) -> bool {
         let words = self.words;
         let place = ripple.planes.len();
         ripple.planes.resize(place + words, 0);
@@ -276,7 +276,7 @@ impl Panel {
 }
 
 impl Votes {
-    fn new(of: &[usize], classes: usize, scale: f32, samples: &Samples) -> Votes {
+    fn new(of: &[usize], classes: usize, scale: f32, samples: &PanelSamples) -> Votes {
         let count = samples.labels.len();
         Votes {
             of: of.to_vec(),
@@ -356,7 +356,7 @@ impl Votes {
 }
 
 impl PanelNumber {
-    fn new(net: &Net, samples: &Samples) -> PanelNumber {
+    fn new(net: &Net, samples: &PanelSamples) -> PanelNumber {
         let (outputs, words) = (net.nodes.len() - net.first_output, samples.labels.len().div_ceil(64));
         let mut wanted = vec![vec![0; words]; outputs];
         let mut there = vec![0; words];
@@ -392,7 +392,7 @@ fn table(classes: usize, scale: f32) -> Vec<i32> {
 }
 
 /// A gate on planes, as a polynomial over bits.
-fn compute(node: &Node, a: &[u64], b: &[u64], made: &mut [u64]) {
+fn compute(node: &GateNode, a: &[u64], b: &[u64], made: &mut [u64]) {
     let mask = |is: bool| if is { !0u64 } else { 0 };
     let at = |a: bool, b: bool| node.gate.output(a, b);
     let (none, first, second) = (at(false, false), at(true, false), at(false, true));

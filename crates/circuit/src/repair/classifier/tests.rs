@@ -8,7 +8,7 @@ use crate::statistics::Statistics;
 const INPUTS: usize = 6;
 
 /// Random samples of a rule, with a class for each.
-fn samples(seed: u64, count: usize, class: impl Fn(u64) -> usize) -> Samples {
+fn samples(seed: u64, count: usize, class: impl Fn(u64) -> usize) -> PanelSamples {
     let mut random = SplitMix::new(seed, 1);
     let mut planes = vec![vec![0u64; count.div_ceil(64)]; INPUTS];
     let mut labels = vec![];
@@ -20,7 +20,7 @@ fn samples(seed: u64, count: usize, class: impl Fn(u64) -> usize) -> Samples {
             .for_each(|(n, plane)| plane[sample / 64] |= (bits >> n & 1) << (sample % 64));
         labels.push(class(bits));
     }
-    Samples { planes, labels }
+    PanelSamples { planes, labels }
 }
 
 fn readings(outputs: usize) -> [Reading; 2] {
@@ -29,7 +29,7 @@ fn readings(outputs: usize) -> [Reading; 2] {
 }
 
 /// Samples that a circuit has right, by running it whole.
-fn right(netlist: &Netlist, samples: &Samples, reading: &Reading) -> u64 {
+fn right(netlist: &Netlist, samples: &PanelSamples, reading: &Reading) -> u64 {
     let planes: Vec<&[u64]> = samples.planes.iter().map(Vec::as_slice).collect();
     let outputs = Simulator::new(netlist).unwrap().run(&planes);
     let bit = |output: usize, sample: usize| (outputs[output][sample / 64] >> (sample % 64) & 1) as usize;
@@ -96,15 +96,15 @@ fn rule(bits: u64) -> usize {
     usize::from(bits & 0b11 == 0b11 || bits & 0b100 == 0)
 }
 
-fn options(candidates: u64) -> Options {
-    Options { candidates, time: None, seed: 3 }
+fn options(candidates: u64) -> SearchOptions {
+    SearchOptions { candidates, time: None, seed: 3 }
 }
 
 #[test]
 fn votes_become_right_and_then_fewer() {
     let (netlist, reading) = broken();
     let [train, validation, fresh] = [1, 2, 3].map(|seed| samples(seed, 600, rule));
-    let circuit = Classifier { netlist: &netlist, reading: reading.clone(), suggestions: &[] };
+    let circuit = ClassifierCircuit { netlist: &netlist, reading: reading.clone(), suggestions: &[] };
     let repaired = repair_classifier(&circuit, &train, &validation, &options(6000)).unwrap();
     assert!(repaired.validation[0] < 560, "it was broken: {:?}", repaired.validation);
     assert_eq!(repaired.validation[1], 600);
@@ -124,7 +124,7 @@ fn threads_change_nothing() {
     let (train, validation) = (samples(1, 4 * SCOUTED, rule), samples(2, 6000, rule));
     let of = (0..12).map(|n| n % 2).collect();
     let reading = Reading::Votes { of, classes: 2, scale: 1.0 };
-    let circuit = Classifier { netlist: &netlist, reading, suggestions: &[] };
+    let circuit = ClassifierCircuit { netlist: &netlist, reading, suggestions: &[] };
     let [one, three] = [1, 3].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| repair_classifier(&circuit, &train, &validation, &options(600))).unwrap()
@@ -140,11 +140,11 @@ fn suggestions_are_tried() {
     let x: Vec<_> = (0..INPUTS).map(|n| netlist.input(format!("x{n}"))).collect();
     let wrong = netlist.gate(Gate::NOR, x[0], x[1]);
     netlist.output("class0", wrong);
-    let node = crate::Node { gate: Gate::AND, a: x[0], b: x[1] };
+    let node = crate::GateNode { gate: Gate::AND, a: x[0], b: x[1] };
     let suggestions = [Suggestion { gate: 0, node }];
     let [train, validation] = [1, 2].map(|seed| samples(seed, 100, |bits| usize::from(bits & 3 == 3)));
     let reading = Reading::Votes { of: vec![1], classes: 2, scale: 1.0 };
-    let circuit = Classifier { netlist: &netlist, reading, suggestions: &suggestions };
+    let circuit = ClassifierCircuit { netlist: &netlist, reading, suggestions: &suggestions };
     let repaired = repair_classifier(&circuit, &train, &validation, &options(20)).unwrap();
     assert_eq!(repaired.validation[1], 100);
 }
@@ -161,7 +161,7 @@ fn a_circuit_that_gives_the_class_becomes_small_and_loses_nothing() {
     let class = netlist.gate(Gate::XOR, either, never);
     netlist.output("class0", class);
     let [train, validation, fresh] = [1, 2, 3].map(|seed| samples(seed, 300, rule));
-    let circuit = Classifier { netlist: &netlist, reading: Reading::Number, suggestions: &[] };
+    let circuit = ClassifierCircuit { netlist: &netlist, reading: Reading::Number, suggestions: &[] };
     let repaired = repair_classifier(&circuit, &train, &validation, &options(4000)).unwrap();
     assert_eq!((repaired.train[1], repaired.validation[1]), (300, 300));
     assert_eq!((repaired.cost[1], right(&repaired.netlist, &fresh, &Reading::Number)), (2, 300));
@@ -171,8 +171,8 @@ fn a_circuit_that_gives_the_class_becomes_small_and_loses_nothing() {
 fn a_search_without_time_says_so_and_changes_nothing() {
     let (netlist, reading) = broken();
     let [train, validation] = [1, 2].map(|seed| samples(seed, 100, rule));
-    let circuit = Classifier { netlist: &netlist, reading: reading.clone(), suggestions: &[] };
-    let none = Options { time: Some(Duration::ZERO), ..options(1000) };
+    let circuit = ClassifierCircuit { netlist: &netlist, reading: reading.clone(), suggestions: &[] };
+    let none = SearchOptions { time: Some(Duration::ZERO), ..options(1000) };
     let repaired = repair_classifier(&circuit, &train, &validation, &none).unwrap();
     assert!(repaired.cut);
     assert_eq!(repaired.validation[0], repaired.validation[1]);

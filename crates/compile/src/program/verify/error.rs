@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::program::{BufferId, Place, Step, View};
+use crate::program::{BufferId, Place, ProgramStep, View};
 
 /// Which kernel of a program: its step and label, and those of the loop that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,12 +11,12 @@ pub struct KernelPlace {
 }
 
 impl KernelPlace {
-    pub(super) fn of(step: usize, at: &Step) -> KernelPlace {
+    pub(super) fn of(step: usize, at: &ProgramStep) -> KernelPlace {
         KernelPlace { path: vec![(step, at.label.clone())] }
     }
 
     /// A kernel in the body of this one.
-    pub(super) fn within(&self, step: usize, at: &Step) -> KernelPlace {
+    pub(super) fn within(&self, step: usize, at: &ProgramStep) -> KernelPlace {
         let mut path = self.path.clone();
         path.push((step, at.label.clone()));
         KernelPlace { path }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::planning::assemble::copy;
 use crate::program::{
-    Buffer, Code, Fused, Guard, Instr, Level, Loop, Output, Program, Reg, Segment, Spec, Store, Sums, View,
+    Code, Fused, Guard, Instr, Level, Loop, Program, ProgramBuffer, ProgramOutput, Reg, Segment, Spec, Store,
+    Sums, View,
 };
 use farad_ir::{DType, Unary};
 
@@ -13,10 +14,10 @@ const BYTES: usize = 4 * LEN;
 /// An input and an output of 64 floats, two blocks with room for one more than that, and a buffer over each.
 fn program() -> Program {
     let spec = Spec { dtype: DType::F32, len: LEN };
-    let buffer = |place| Buffer { place, offset: 0, dtype: DType::F32, len: LEN };
+    let buffer = |place| ProgramBuffer { place, offset: 0, dtype: DType::F32, len: LEN };
     Program {
         inputs: vec![spec],
-        outputs: vec![Output { spec, donor: None }],
+        outputs: vec![ProgramOutput { spec, donor: None }],
         blocks: vec![2 * BYTES, 2 * BYTES],
         buffers: [Place::Input(0), Place::Output(0), Place::Block(0), Place::Block(1)].map(buffer).to_vec(),
         ..Program::default()
@@ -28,8 +29,8 @@ const OUTPUT: BufferId = BufferId(1);
 const FIRST: BufferId = BufferId(2);
 const SECOND: BufferId = BufferId(3);
 
-fn step(wave: usize, kernel: Kernel) -> Step {
-    Step { wave, label: "copy".into(), kernel }
+fn step(wave: usize, kernel: Kernel) -> ProgramStep {
+    ProgramStep { wave, label: "copy".into(), kernel }
 }
 
 fn moves(from: BufferId, to: BufferId) -> Kernel {
@@ -60,7 +61,7 @@ fn a_chain_of_copies_is_in_order() {
 #[test]
 fn two_parts_of_one_block_are_an_alias() {
     let mut program = copies(&[(INPUT, FIRST), (FIRST, SECOND), (SECOND, OUTPUT)]);
-    program.buffers[3] = Buffer { place: Place::Block(0), offset: BYTES, ..program.buffers[3] };
+    program.buffers[3] = ProgramBuffer { place: Place::Block(0), offset: BYTES, ..program.buffers[3] };
     let wanted = "program: a kernel reads and writes one allocation by two bindings: step 1 (copy): block 0 (b2 vs b3)";
     assert_eq!(text(&program), wanted);
 }
@@ -102,7 +103,7 @@ fn what_no_step_writes_is_undefined() {
     assert_eq!(text(&program), wanted);
     // The same if something else lies there, or if it is written too late.
     let mut program = copies(&[(INPUT, FIRST), (SECOND, OUTPUT)]);
-    program.buffers[3] = Buffer { place: Place::Block(0), dtype: DType::U32, ..program.buffers[3] };
+    program.buffers[3] = ProgramBuffer { place: Place::Block(0), dtype: DType::U32, ..program.buffers[3] };
     assert!(text(&program).starts_with("program: a kernel reads what no step has written: step 1"));
     let program = copies(&[(SECOND, OUTPUT), (INPUT, SECOND)]);
     assert!(text(&program).starts_with("program: a kernel reads what no step has written: step 0"));
@@ -191,7 +192,7 @@ fn steps_of_one_wave_touch_different_bytes() {
     assert_eq!(text(&program), wanted);
     // Two readers of one input may run at once, and so may writers of two parts of a block.
     let mut program = copies(&[(INPUT, FIRST), (INPUT, SECOND), (FIRST, OUTPUT)]);
-    program.buffers[3] = Buffer { place: Place::Block(0), offset: BYTES, ..program.buffers[3] };
+    program.buffers[3] = ProgramBuffer { place: Place::Block(0), offset: BYTES, ..program.buffers[3] };
     program.steps[1].wave = 0;
     fine(&program);
     program.steps[0].wave = 5;
@@ -267,8 +268,8 @@ fn sums_write_their_segments_only() {
     let sums = |to: usize| {
         let mut program = copies(&[(INPUT, FIRST), (INPUT, SECOND), (SECOND, OUTPUT)]);
         // A pack of two parts: the first is a sum, the second is copied there before.
-        let whole = Buffer { place: Place::Block(1), offset: 0, dtype: DType::F32, len: 2 * LEN };
-        program.buffers[3] = Buffer { offset: BYTES, len: LEN, ..whole };
+        let whole = ProgramBuffer { place: Place::Block(1), offset: 0, dtype: DType::F32, len: 2 * LEN };
+        program.buffers[3] = ProgramBuffer { offset: BYTES, len: LEN, ..whole };
         program.buffers.push(whole);
         let segments = vec![Segment { from: 0, to, parts: 8, results: 8 }];
         let kernel = Kernel::Sums(Sums { source: FIRST, target: BufferId(4), segments });

@@ -2,10 +2,10 @@
 //! the order of their waves.
 
 use super::{KernelPlace, ProgramError, VerifiedTouch, placed, touches};
-use crate::program::{Kernel, Program, Step};
+use crate::program::{Kernel, Program, ProgramStep};
 
 pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
-    let steps: Vec<(KernelPlace, &Step)> = placed(&program.steps).collect();
+    let steps: Vec<(KernelPlace, &ProgramStep)> = placed(&program.steps).collect();
     check_steps(program, &steps)?;
     for (place, step) in &steps {
         if let Kernel::Loop(body) = &step.kernel {
@@ -16,7 +16,7 @@ pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
     Ok(())
 }
 
-fn check_steps(program: &Program, steps: &[(KernelPlace, &Step)]) -> Result<(), ProgramError> {
+fn check_steps(program: &Program, steps: &[(KernelPlace, &ProgramStep)]) -> Result<(), ProgramError> {
     for pair in steps.windows(2) {
         let ((_, before), (kernel, step)) = (&pair[0], &pair[1]);
         if step.wave < before.wave {

@@ -2,14 +2,14 @@
 
 use farad_compile::program::{Guard, View};
 
-use super::Axes;
+use super::AxisRange;
 use crate::heuristics::products::LARGEST_STRIDE;
 use crate::memory::element_runs::{self, Binding};
-use crate::memory::view_access::{Access, Range};
+use crate::memory::view_access::{DomainRange, ViewAccess};
 
 /// How positions of a guard are laid out: the position `by · i + r` is the `i`-th of its remainder `r`.
 #[derive(Debug)]
-pub struct Split {
+pub struct ResidueSplit {
     /// The coefficient of the axis that tiles run along.
     pub by: i64,
     /// The one axis whose coefficient is no multiple of that.
@@ -21,15 +21,15 @@ pub struct Split {
     room: usize,
 }
 
-impl Split {
+impl ResidueSplit {
     /// Splits a guard of so many positions; `None` if more than one axis would need a table, or one that is not in
     /// `tables` or is cut.
     pub fn new(
         guard: &Guard,
         (axes, extent): (&[usize], &[usize]),
-        (vector, tables): (usize, Axes),
+        (vector, tables): (usize, AxisRange),
         positions: usize,
-    ) -> Option<Split> {
+    ) -> Option<ResidueSplit> {
         let by = guard.coefficients[vector];
         let read = |&axis: &usize| axes[axis] > 1 && guard.coefficients[axis] != 0;
         let coefficients = (0..axes.len()).filter(read).map(|axis| (axis, guard.coefficients[axis]));
@@ -46,7 +46,7 @@ impl Split {
         remainders.sort_unstable();
         remainders.dedup();
         let room = positions.div_ceil(by as usize);
-        Some(Split { by, table: table.map(|(axis, _)| axis), coefficient, remainders, room })
+        Some(ResidueSplit { by, table: table.map(|(axis, _)| axis), coefficient, remainders, room })
     }
 
     /// Floats of the copy.
@@ -118,8 +118,8 @@ impl Stretch {
         let out = &mut out[self.begin..self.end];
         let first = index + self.first;
         if binding.dtype.size() != 4 {
-            let access = Access::strided(binding.len, self.step as i64);
-            let range = Range { start: 0, count: out.len(), fixed: &[] };
+            let access = ViewAccess::strided(binding.len, self.step as i64);
+            let range = DomainRange { start: 0, count: out.len(), fixed: &[] };
             // SAFETY: the program says that this kernel may read the buffer; runs are checked.
             return unsafe { element_runs::load(&access, range, first, binding, out) };
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farad_compile::program::{Operand, Product, Scatter};
+use farad_compile::program::{Product, ProductOperand, Scatter};
 use farad_ir::Reduce;
 
 use super::*;
@@ -72,9 +72,9 @@ fn matmul(m: usize, k: usize, n: usize) -> (Case, Kernel) {
     let mut case = Case::default();
     let (a, b, y) = (case.input(F32, m * k), case.input(F32, k * n), case.output(F32, m * n));
     let value = case.load(a, view(0, &[k as i64, 1]));
-    let lhs = Operand { tape: std::mem::take(&mut case.tape), value };
+    let lhs = ProductOperand { tape: std::mem::take(&mut case.tape), value };
     let value = case.load(b, view(0, &[n as i64, 1]));
-    let rhs = Operand { tape: std::mem::take(&mut case.tape), value };
+    let rhs = ProductOperand { tape: std::mem::take(&mut case.tape), value };
     let sum = case.full(Code::Accumulator, F32);
     case.store(y, sum, view(0, &[n as i64, 1]));
     let (epilogue, stores) = (std::mem::take(&mut case.tape), std::mem::take(&mut case.stores));

@@ -14,7 +14,7 @@ mod sort;
 mod sums;
 
 use farad_compile::program::{
-    Buffer, BufferId, Code, Fused, Guard, Instr, Kernel, Level, Place, Program, Reg, Store, View,
+    BufferId, Code, Fused, Guard, Instr, Kernel, Level, Place, Program, ProgramBuffer, Reg, Store, View,
 };
 use farad_ir::{Binary, DType, Scalar, Unary};
 
@@ -54,7 +54,7 @@ const UNTOUCHED: f64 = 77.0;
 impl Case {
     fn buffer(&mut self, dtype: DType, values: Vec<f64>) -> BufferId {
         let place = Place::Input(self.memory.len());
-        self.program.buffers.push(Buffer { place, offset: 0, dtype, len: values.len() });
+        self.program.buffers.push(ProgramBuffer { place, offset: 0, dtype, len: values.len() });
         self.memory.push(values);
         BufferId(self.memory.len() as u32 - 1)
     }
@@ -118,7 +118,7 @@ impl Case {
     }
 
     fn bytes(&self) -> Vec<Vec<u8>> {
-        let one = |(buffer, values): (&Buffer, &Vec<f64>)| -> Vec<u8> {
+        let one = |(buffer, values): (&ProgramBuffer, &Vec<f64>)| -> Vec<u8> {
             values.iter().flat_map(|&value| encode(buffer.dtype, value)).collect()
         };
         self.program.buffers.iter().zip(&self.memory).map(one).collect()

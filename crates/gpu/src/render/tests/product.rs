@@ -1,6 +1,6 @@
 //! Matrix products: every tile, every layout of operands, ragged edges, prologues and epilogues.
 
-use farad_compile::program::{Operand, Product};
+use farad_compile::program::{Product, ProductOperand};
 
 use super::*;
 use crate::render::product::{ProductForm, ProductTile, TILES, write};
@@ -18,7 +18,7 @@ fn product(dtype: DType, batch: usize, [m, k, n]: [usize; 3], transposed: [bool;
     let mut operand = |buffer, size: i64, rows: i64, columns: i64, swap: bool| {
         let strides = if swap { [size, 1, rows] } else { [size, columns, 1] };
         let value = case.load(buffer, view(0, &strides));
-        Operand { tape: std::mem::take(&mut case.tape), value }
+        ProductOperand { tape: std::mem::take(&mut case.tape), value }
     };
     let lhs = operand(a, mi * ki, mi, ki, transposed[0]);
     let rhs = operand(b, ki * ni, ki, ni, transposed[1]);
@@ -100,7 +100,7 @@ fn the_rule_reaches_every_tile() {
 
 /// A product of these sizes without operands.
 fn shape(batch: usize, [m, k, n]: [usize; 3]) -> Product {
-    let none = || Operand { tape: vec![], value: Reg(0) };
+    let none = || ProductOperand { tape: vec![], value: Reg(0) };
     Product {
         batch: vec![batch],
         m: vec![m],
@@ -244,9 +244,9 @@ fn prologues_guards_and_accumulation_in_place() {
         let power = case.unary(Unary::Exp, x);
         let factor = case.load(scale, view(0, &[0, 1]));
         let value = case.binary(Binary::Mul, power, factor);
-        let lhs = Operand { tape: std::mem::take(&mut case.tape), value };
+        let lhs = ProductOperand { tape: std::mem::take(&mut case.tape), value };
         let value = case.load(b, view(1, &[2 * ni, 2]));
-        let rhs = Operand { tape: std::mem::take(&mut case.tape), value };
+        let rhs = ProductOperand { tape: std::mem::take(&mut case.tape), value };
         let old = case.load(y, view(0, &[ni, 1]));
         let sum = case.full(Code::Accumulator, F32);
         let out = case.binary(Binary::Add, old, sum);

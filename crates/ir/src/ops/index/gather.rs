@@ -5,13 +5,17 @@
 use super::{check_index, check_index_dtype, check_room};
 use crate::error::OpError;
 use crate::op::Op;
-use crate::ops::{Kind, check_axes, check_dtype};
+use crate::ops::{TensorType, check_axes, check_dtype};
 use crate::reference::Values;
 use crate::reference::positions::{NOWHERE, positions, repeating, strides};
 use crate::shape::Shape;
 use crate::var::Var;
 
-pub(crate) fn kind((x, dtype): Kind, (index, index_dtype): Kind, axis: usize) -> Result<Kind, OpError> {
+pub(crate) fn kind(
+    (x, dtype): TensorType,
+    (index, index_dtype): TensorType,
+    axis: usize,
+) -> Result<TensorType, OpError> {
     check_axes("gather", x, &[axis])?;
     check_index_dtype("gather", index_dtype)?;
     check_dtype("gather", dtype, dtype.is_compute())?;

@@ -7,18 +7,18 @@ use std::cmp::Ordering;
 
 use crate::dtype::DType;
 use crate::error::OpError;
-use crate::ops::{Kind, check_dtype};
+use crate::ops::{TensorType, check_dtype};
 use crate::reference::Values;
 use crate::shape::Shape;
 
-pub(crate) fn kind((x, dtype): Kind) -> Result<Kind, OpError> {
+pub(crate) fn kind((x, dtype): TensorType) -> Result<TensorType, OpError> {
     check_dtype("sort", dtype, dtype.is_compute())?;
     last_axis("sort", x)?;
     Ok((x, DType::I32))
 }
 
 /// Of the first `count` of an order.
-pub(crate) fn top_kind((x, dtype): Kind, count: usize) -> Result<Kind, OpError> {
+pub(crate) fn top_kind((x, dtype): TensorType, count: usize) -> Result<TensorType, OpError> {
     check_dtype("topk", dtype, dtype.is_compute())?;
     let axis = last_axis("topk", x)?;
     if count > x[axis] {

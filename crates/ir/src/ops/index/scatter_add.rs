@@ -4,18 +4,18 @@ use super::{check_index, check_index_dtype, check_room};
 use crate::dtype::{DType, wrap};
 use crate::error::OpError;
 use crate::op::Op;
-use crate::ops::{Kind, check_axes, check_dtype};
+use crate::ops::{TensorType, check_axes, check_dtype};
 use crate::reference::Values;
 use crate::reference::positions::{NOWHERE, positions, repeating, strides};
 use crate::shape::Shape;
 use crate::var::Var;
 
 pub(crate) fn kind(
-    (source, dtype): Kind,
-    (index, index_dtype): Kind,
+    (source, dtype): TensorType,
+    (index, index_dtype): TensorType,
     axis: usize,
     size: usize,
-) -> Result<Kind, OpError> {
+) -> Result<TensorType, OpError> {
     let op = "scatter_add";
     check_axes(op, source, &[axis])?;
     check_index_dtype(op, index_dtype)?;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use pulp::Simd;
 
 use super::super::topology::Topology;
-use super::rows::{Block, CellRow, GateRows, layer, layer_back};
+use super::rows::{CellRow, ChannelRows, GateRows, layer, layer_back};
 
 /// Channels of a block.
 pub const CHANNELS: usize = 4;
@@ -158,8 +158,8 @@ impl<'a> CellCircuits<'a> {
         s: S,
         kernel: usize,
         layers: usize,
-        seen: &[Block<K>],
-        inner: &mut [Block<K>],
+        seen: &[ChannelRows<K>],
+        inner: &mut [ChannelRows<K>],
     ) {
         for n in 0..layers {
             let (before, after) = inner.split_at_mut(self.perception[n]);

@@ -20,7 +20,7 @@ impl CellRow {
 }
 
 /// One value of the cells of a tile, of several channels that are worked on together.
-pub type Block<const CHANNELS: usize> = [CellRow; CHANNELS];
+pub type ChannelRows<const CHANNELS: usize> = [CellRow; CHANNELS];
 
 #[inline(always)]
 fn vectors<S: Simd>(rows: &[CellRow]) -> &[S::f32s] {
@@ -52,7 +52,12 @@ pub struct GateRows<'a> {
 
 /// The outputs of a layer.
 #[inline(always)]
-pub fn layer<S: Simd, const K: usize>(s: S, gates: GateRows, inputs: &[Block<K>], outputs: &mut [Block<K>]) {
+pub fn layer<S: Simd, const K: usize>(
+    s: S,
+    gates: GateRows,
+    inputs: &[ChannelRows<K>],
+    outputs: &mut [ChannelRows<K>],
+) {
     for ((&wire, c), y) in gates.wires.iter().zip(gates.coefficients).zip(outputs) {
         let (i, j) = operands(wire);
         let (a, b) = (vectors::<S>(&inputs[i]), vectors::<S>(&inputs[j]));
@@ -70,9 +75,9 @@ pub fn layer<S: Simd, const K: usize>(s: S, gates: GateRows, inputs: &[Block<K>]
 pub fn layer_back<S: Simd, const K: usize>(
     s: S,
     gates: GateRows,
-    inputs: &[Block<K>],
-    upstream: &[Block<K>],
-    below: &mut [Block<K>],
+    inputs: &[ChannelRows<K>],
+    upstream: &[ChannelRows<K>],
+    below: &mut [ChannelRows<K>],
     sums: &mut [[f32; 4]],
 ) {
     let gates = gates.wires.iter().zip(gates.coefficients);
@@ -130,9 +135,9 @@ mod tests {
         [[0.1, 0.7, -0.4, 0.9], [0.8, -0.5, 0.25, -1.5], [0.0, 1.0, 1.0, -2.0]];
 
     /// Outputs of a layer, gradients at its inputs, and at its coefficients.
-    type Found = (Vec<Block<2>>, Vec<Block<2>>, Vec<[f32; 4]>);
+    type Found = (Vec<ChannelRows<2>>, Vec<ChannelRows<2>>, Vec<[f32; 4]>);
 
-    fn blocks(count: usize) -> Vec<Block<2>> {
+    fn blocks(count: usize) -> Vec<ChannelRows<2>> {
         let number = |n: usize| (n * 7919 % 1009) as f32 / 1009.0;
         let row = |first: usize| CellRow(std::array::from_fn(|lane| number(first + lane)));
         (0..count).map(|n| [row(2 * n * WIDTH), row((2 * n + 1) * WIDTH)]).collect()

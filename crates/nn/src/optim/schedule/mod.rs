@@ -50,7 +50,7 @@ impl<S: Schedule + ?Sized> Schedule for Box<S> {
 
 /// A row of [`SCHEDULES`].
 #[derive(Clone, Copy)]
-pub struct Named {
+pub struct ScheduleRow {
     /// As settings call it, such as `one-cycle`.
     pub name: &'static str,
     /// What it is, in a sentence.
@@ -71,23 +71,23 @@ pub struct Course {
 
 /// The schedules of a whole training, as settings name them.
 #[rustfmt::skip]
-pub const SCHEDULES: &[Named] = &[
-    Named { name: "constant", about: "The same rate after warming up.", make: |c| c.warmed(Constant(c.rate as f32)) },
-    Named { name: "linear", about: "Down to zero along a line.", make: |c| c.warmed(Linear::new(c.rate, c.left()).from(1.0).to(0.0)) },
-    Named { name: "cosine", about: "Down to zero along half a cosine.", make: |c| c.warmed(Cosine::new(c.rate, c.left())) },
-    Named { name: "one-cycle", about: "Up and down again along half cosines, with a rise of its own.", make: |c| Box::new(OneCycle::new(c.rate, c.steps)) },
+pub const SCHEDULES: &[ScheduleRow] = &[
+    ScheduleRow { name: "constant", about: "The same rate after warming up.", make: |c| c.warmed(Constant(c.rate as f32)) },
+    ScheduleRow { name: "linear", about: "Down to zero along a line.", make: |c| c.warmed(Linear::new(c.rate, c.left()).from(1.0).to(0.0)) },
+    ScheduleRow { name: "cosine", about: "Down to zero along half a cosine.", make: |c| c.warmed(Cosine::new(c.rate, c.left())) },
+    ScheduleRow { name: "one-cycle", about: "Up and down again along half cosines, with a rise of its own.", make: |c| Box::new(OneCycle::new(c.rate, c.steps)) },
 ];
 
-impl Named {
+impl ScheduleRow {
     /// The row of this name.
     ///
     /// ```
-    /// use farad::optim::schedule::{Course, Named};
+    /// use farad::optim::schedule::{Course, ScheduleRow};
     /// let course = Course { rate: 0.5, warm_up: 0, steps: 100 };
-    /// let schedule = Named::of("linear").expect("a row").schedule(&course);
+    /// let schedule = ScheduleRow::of("linear").expect("a row").schedule(&course);
     /// assert_eq!((schedule.rate(0), schedule.rate(50)), (0.5, 0.25));
     /// ```
-    pub fn of(name: &str) -> Option<&'static Named> {
+    pub fn of(name: &str) -> Option<&'static ScheduleRow> {
         SCHEDULES.iter().find(|row| row.name == name)
     }
 

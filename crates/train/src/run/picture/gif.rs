@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Color, Picture};
+use super::{Picture, Rgb};
 
 const MOST_COLORS: usize = 256;
 
@@ -39,7 +39,7 @@ pub fn encode(
 }
 
 /// The number of every pixel's color.
-fn numbers(frame: &Picture, drop: u32, palette: &BTreeMap<Color, u8>) -> Vec<u8> {
+fn numbers(frame: &Picture, drop: u32, palette: &BTreeMap<Rgb, u8>) -> Vec<u8> {
     let mut last: (Option<&[u8]>, u8) = (None, 0);
     let number = |pixel| {
         // Neighbors are often equal.
@@ -52,7 +52,7 @@ fn numbers(frame: &Picture, drop: u32, palette: &BTreeMap<Color, u8>) -> Vec<u8>
 }
 
 /// How many low bits to drop so that all colors fit, and the colors with their numbers.
-fn palette(frames: &[Picture]) -> (u32, BTreeMap<Color, u8>) {
+fn palette(frames: &[Picture]) -> (u32, BTreeMap<Rgb, u8>) {
     for drop in 0..8 {
         if let Some(palette) = palette_without(frames, drop) {
             return (drop, palette);
@@ -61,7 +61,7 @@ fn palette(frames: &[Picture]) -> (u32, BTreeMap<Color, u8>) {
     unreachable!("one bit a channel is eight colors")
 }
 
-fn palette_without(frames: &[Picture], drop: u32) -> Option<BTreeMap<Color, u8>> {
+fn palette_without(frames: &[Picture], drop: u32) -> Option<BTreeMap<Rgb, u8>> {
     let mut palette = BTreeMap::new();
     let mut last = None;
     for pixel in frames.iter().flat_map(|frame| frame.bytes.chunks_exact(3)) {
@@ -80,7 +80,7 @@ fn palette_without(frames: &[Picture], drop: u32) -> Option<BTreeMap<Color, u8>>
 }
 
 /// The color with its lowest bits dropped, such that black stays black and white stays white.
-fn coarse(pixel: &[u8], drop: u32) -> Color {
+fn coarse(pixel: &[u8], drop: u32) -> Rgb {
     let highest = (255u32 >> drop).max(1);
     let round = |v: u8| ((v as u32 >> drop) * 255 / highest) as u8;
     [round(pixel[0]), round(pixel[1]), round(pixel[2])]

@@ -13,16 +13,16 @@ use crate::error::{Result, TrainError};
 use farad_tensor::engine::write_whole;
 
 /// Red, green and blue.
-pub type Color = [u8; 3];
+pub type Rgb = [u8; 3];
 
-const WHITE: Color = [255; 3];
-const INK: Color = [0x22, 0x26, 0x2b];
+const WHITE: Rgb = [255; 3];
+const INK: Rgb = [0x22, 0x26, 0x2b];
 /// What is still to come of a film.
-const REST: Color = [0xd8, 0xdc, 0xe2];
+const REST: Rgb = [0xd8, 0xdc, 0xe2];
 /// The height of the line that shows it.
 const STRIP: usize = 4;
 /// What stands for a value that is not finite: nothing else has it.
-const NOT_FINITE: Color = [255, 0, 255];
+const NOT_FINITE: Rgb = [255, 0, 255];
 
 /// A picture of `width` × `height` pixels, row by row from the top.
 ///
@@ -42,13 +42,13 @@ pub struct Picture {
 
 impl Picture {
     /// A picture of one color.
-    pub fn filled(width: usize, height: usize, color: Color) -> Picture {
+    pub fn filled(width: usize, height: usize, color: Rgb) -> Picture {
         Picture { width, height, bytes: color.repeat(width * height) }
     }
 
     /// A grid of cells, row by row: `on` where they are true.
     #[track_caller]
-    pub fn from_bools(width: usize, height: usize, cells: &[bool], on: Color, off: Color) -> Picture {
+    pub fn from_bools(width: usize, height: usize, cells: &[bool], on: Rgb, off: Rgb) -> Picture {
         check(cells.len(), width, height, 1);
         let bytes = cells.iter().flat_map(|&cell| if cell { on } else { off }).collect();
         Picture { width, height, bytes }
@@ -90,7 +90,7 @@ impl Picture {
 
     /// The color of a pixel.
     #[track_caller]
-    pub fn pixel(&self, x: usize, y: usize) -> Color {
+    pub fn pixel(&self, x: usize, y: usize) -> Rgb {
         let (width, height) = (self.width, self.height);
         assert!(x < width && y < height, "picture: pixel outside: ({x}, {y}) in {width}×{height}");
         let at = (y * width + x) * 3;
@@ -108,7 +108,7 @@ impl Picture {
     }
 
     /// With a frame of a color around it.
-    pub fn bordered(&self, thickness: usize, color: Color) -> Picture {
+    pub fn bordered(&self, thickness: usize, color: Rgb) -> Picture {
         let (width, height) = (self.width + 2 * thickness, self.height + 2 * thickness);
         let mut framed = Picture::filled(width, height, color);
         framed.paste(self, thickness, thickness);
