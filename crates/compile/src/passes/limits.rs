@@ -37,4 +37,4 @@ pub const HALF_PARTS: usize = 16;
 
 /// Halves are laid out anew from so many times less work on: their products are quick, if they can read. Not
 /// measured; the work itself is the target's, set with `conv_big_fwd_f32` (30.5 to 34.9 TFLOP/s).
-pub const HALVES_SOONER: usize = 128;
+pub const F16_SOONER: usize = 128;

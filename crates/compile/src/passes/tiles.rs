@@ -24,19 +24,19 @@ pub struct TileCost {
     pub together: usize,
     /// Rounds that take as long as one workgroup alone on a processor, which waits for memory.
     pub alone: f64,
-    /// Whether it multiplies halves only.
-    pub halves: bool,
+    /// Whether it multiplies f16 only.
+    pub is_f16: bool,
 }
 
 /// All tiles.
 pub const TILES: [TileCost; 7] = [
-    TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.0, halves: false },
-    TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.0, halves: false },
-    TileCost { m: 64, n: 64, k: 32, speed: 0.7, extra: 8, together: 1, alone: 1.0, halves: false },
-    TileCost { m: 32, n: 32, k: 32, speed: 0.6, extra: 38, together: 1, alone: 1.2, halves: false },
-    TileCost { m: 16, n: 16, k: 64, speed: 0.3, extra: 84, together: 1, alone: 1.4, halves: false },
-    TileCost { m: 128, n: 128, k: 32, speed: 6.2, extra: 64, together: 2, alone: 1.4, halves: true },
-    TileCost { m: 64, n: 64, k: 64, speed: 3.0, extra: 64, together: 2, alone: 1.3, halves: true },
+    TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.0, is_f16: false },
+    TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.0, is_f16: false },
+    TileCost { m: 64, n: 64, k: 32, speed: 0.7, extra: 8, together: 1, alone: 1.0, is_f16: false },
+    TileCost { m: 32, n: 32, k: 32, speed: 0.6, extra: 38, together: 1, alone: 1.2, is_f16: false },
+    TileCost { m: 16, n: 16, k: 64, speed: 0.3, extra: 84, together: 1, alone: 1.4, is_f16: false },
+    TileCost { m: 128, n: 128, k: 32, speed: 6.2, extra: 64, together: 2, alone: 1.4, is_f16: true },
+    TileCost { m: 64, n: 64, k: 64, speed: 3.0, extra: 64, together: 2, alone: 1.3, is_f16: true },
 ];
 
 /// The sizes of a product that matter here.
@@ -66,8 +66,8 @@ impl TileCost {
 }
 
 /// What a product should take with the best of its tiles.
-fn best(sizes: ProductSizes, halves: bool, processors: usize) -> f64 {
-    let usable = TILES.iter().filter(|tile| halves || !tile.halves);
+fn best(sizes: ProductSizes, is_f16: bool, processors: usize) -> f64 {
+    let usable = TILES.iter().filter(|tile| is_f16 || !tile.is_f16);
     usable.map(|tile| tile.of(sizes, processors)).fold(f64::INFINITY, f64::min)
 }
 
@@ -83,27 +83,27 @@ const LEAST_TERMS: usize = 128;
 /// well off whole.
 pub fn parts(
     sizes: ProductSizes,
-    halves: bool,
+    is_f16: bool,
     processors: usize,
     offered: impl Iterator<Item = usize>,
 ) -> Option<usize> {
     let results = (sizes.batches * sizes.rows * sizes.columns) as f64;
     let cost = |count: usize| {
         let cut = ProductSizes { batches: sizes.batches * count, terms: sizes.terms / count, ..sizes };
-        best(cut, halves, processors) + ADDING_AT_ALL + ADDING * results * count as f64
+        best(cut, is_f16, processors) + ADDING_AT_ALL + ADDING * results * count as f64
     };
     let offered = offered.filter(|count| *count > 1 && sizes.terms / count >= LEAST_TERMS);
     let (count, least) = offered.map(|count| (count, cost(count))).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    (least < WORTH * best(sizes, halves, processors)).then_some(count)
+    (least < WORTH * best(sizes, is_f16, processors)).then_some(count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cut(rows: usize, columns: usize, terms: usize, halves: bool) -> Option<usize> {
+    fn cut(rows: usize, columns: usize, terms: usize, is_f16: bool) -> Option<usize> {
         let sizes = ProductSizes { batches: 1, rows, columns, terms };
-        parts(sizes, halves, PROCESSORS, (1..=6).map(|n| 1 << n))
+        parts(sizes, is_f16, PROCESSORS, (1..=6).map(|n| 1 << n))
     }
 
     #[test]

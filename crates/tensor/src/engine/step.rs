@@ -156,9 +156,9 @@ impl<'a> EngineStep<'a> {
     /// leaves afterwards. Returns whether any f16 value is computed from them.
     pub fn spend(&mut self, changed: &[NodeId]) -> bool {
         let depends = users(&self.recording.graph, changed);
-        let halves = crate::precision::has_halves(&self.recording.graph, &depends);
+        let has_f16 = crate::precision::has_f16(&self.recording.graph, &depends);
         self.spent = Some(depends);
-        halves
+        has_f16
     }
 
     /// Runs the step's program: what was recorded, and what `write` adds to it. `write` is called for a program that is
