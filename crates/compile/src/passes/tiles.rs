@@ -4,7 +4,7 @@
 //!
 //! Invariant: costs are in one unit, a multiplication of the first tile on a full device.
 
-/// Processors of a large GPU.
+/// Processors of a large GPU: those of an H200, on which the tiles were measured. Not measured itself.
 pub const PROCESSORS: usize = 132;
 
 /// A tile's rows and columns, and how it does.
@@ -28,7 +28,9 @@ pub struct TileCost {
     pub is_f16: bool,
 }
 
-/// All tiles.
+/// All tiles. The first one's speed is that of `matmul_8192_f32`, 46 TFLOP/s; that of the first f16 tile is the ratio to it
+/// of `matmul_8192_f16`, 284 TFLOP/s. What starting and finishing a tile takes is in docs/lab/f16-products.md. How the figures of
+/// the other tiles were measured is not recorded.
 pub const TILES: [TileCost; 7] = [
     TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.0, is_f16: false },
     TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.0, is_f16: false },
@@ -71,12 +73,14 @@ fn best(sizes: ProductSizes, is_f16: bool, processors: usize) -> f64 {
     usable.map(|tile| tile.of(sizes, processors)).fold(f64::INFINITY, f64::min)
 }
 
-/// What adding up a part takes, a result, and what it takes in any case: memory is read and written once.
+/// What adding up a part takes, a result: memory is read and written once. Not measured alone; the form: weight gradients
+/// of `gpt_small_train_f32`, 24 to 36 TFLOP/s (docs/lab/training-steps.md).
 const ADDING: f64 = 0.42;
+/// What adding up takes in any case. Not measured alone; the form as above.
 const ADDING_AT_ALL: f64 = 7e5;
-/// The share of the time that cutting must save at least.
+/// The share of the time that is left at most where cutting is worth it. Not measured.
 const WORTH: f64 = 0.85;
-/// Terms that a part has at least.
+/// Terms that a part has at least. Not measured.
 const LEAST_TERMS: usize = 128;
 
 /// How many parts the terms of a product should be cut into, of those that are offered; `None` if it is as
