@@ -248,3 +248,22 @@ impl Sorting<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fields of `Sizes` that a text declares, in order.
+    fn declared(text: &str) -> Vec<&str> {
+        let (_, rest) = text.split_once("struct Sizes {").expect("the uniform");
+        let (fields, _) = rest.split_once('}').expect("its end");
+        let lines = fields.lines().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !line.starts_with("//")).collect()
+    }
+
+    #[test]
+    fn the_selection_stands_beside_the_sort_that_it_is_part_of() {
+        // `select.wgsl` repeats the uniform so that it is valid by itself.
+        assert_eq!(declared(SELECT), declared(SORT));
+    }
+}
