@@ -45,7 +45,7 @@ pub fn run(options: &TuneOptions) -> Result<()> {
 fn name(product: &Tuned) -> String {
     let s = &product.shape;
     let turned = |n: usize| if s.turned[n] { "T" } else { "" };
-    let dtype = if s.halves { "f16" } else { "f32" };
+    let dtype = if s.is_f16 { "f16" } else { "f32" };
     format!("{}x[{},{}]{}[{},{}]{} {dtype}", s.batch, s.m, s.k, turned(0), s.k, s.n, turned(1))
 }
 

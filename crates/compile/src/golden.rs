@@ -10,7 +10,9 @@ mod cut_long_chains;
 mod merge_kernels;
 mod rotate_loops;
 mod simplify;
+mod sorts;
 mod split_sums;
+mod staging;
 mod unroll_axes;
 mod waves;
 mod weave;
@@ -69,5 +71,21 @@ fn every_pass_over_graphs_is_checked() {
     for pass in &PASSES {
         let call = format!("\"{}\"", pass.name);
         assert!(files.iter().any(|file| file.contains(&call)), "no golden test of {}", pass.name);
+    }
+}
+
+/// Files of planning that are no pass of their own: what kernels are put together from, numbers, and loops over kernels,
+/// which `golden/weave.rs` shows beside loops in one kernel.
+const NO_PASSES_OF_PLANNING: [&str; 3] = ["assemble", "limits", "loops"];
+
+#[test]
+fn every_pass_of_planning_is_checked() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = std::fs::read_dir(source.join("planning")).expect("the folder of planning");
+    for file in files {
+        let file = file.expect("a file").path();
+        let name = file.file_stem().and_then(|name| name.to_str()).expect("a name").to_string();
+        let golden = source.join("golden").join(format!("{name}.rs"));
+        assert!(NO_PASSES_OF_PLANNING.contains(&&*name) || golden.exists(), "no golden test of {name}");
     }
 }

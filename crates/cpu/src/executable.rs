@@ -62,7 +62,7 @@ impl CpuExecutable {
         let mut specs: Vec<Spec> =
             program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
         let (mut offsets, mut most) = (Vec::new(), 0);
-        let steps = ready(&program.steps, (&program.buffers, &[]), &mut specs, &mut offsets, &mut most)?;
+        let steps = ready(&program.steps, &program.buffers, &[], &mut specs, &mut offsets, &mut most)?;
         let mut launches = Vec::new();
         list_launches(&steps, 1, &mut launches);
         let kernels = KernelTally::by_label(launches.into_iter());
@@ -237,7 +237,8 @@ fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
 /// Plans steps; temporaries of different kernels share memory, of which `most` bytes are needed.
 fn ready(
     steps: &[ProgramStep],
-    (buffers, slots): (&[ProgramBuffer], &[(BufferId, usize)]),
+    buffers: &[ProgramBuffer],
+    slots: &[(BufferId, usize)],
     specs: &mut Vec<Spec>,
     offsets: &mut Vec<usize>,
     most: &mut usize,
@@ -295,7 +296,7 @@ fn ready(
                 let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };
                 LoadedKernel::Loop {
                     of: of.clone(),
-                    steps: ready(body, (buffers, &of.slots), specs, offsets, most)?,
+                    steps: ready(body, buffers, &of.slots, specs, offsets, most)?,
                 }
             }
         };

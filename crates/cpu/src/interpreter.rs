@@ -4,8 +4,8 @@
 //! each, or [`recurrence_nest`] if the kernel is a recurrence. [`dependence`] says at which level and in which pass a
 //! value is computed. [`emit_nest`] and [`emit_values`] write the [`bytecode`], [`register_conversion`] says how types
 //! become registers, and [`register_slots`] gives registers their places in scratch memory. In a run [`sweep`] shares the
-//! tiles among threads, and [`tile_machine`] interprets the bytecode on one tile after another; its
-//! instructions on registers of 64 bits are in [`wide_step`].
+//! tiles among threads, and [`tile_machine`] interprets the bytecode on one tile after another. What
+//! instructions do alike on registers of 32 and of 64 bits is in [`word_moves`], the rest for 64 bits in [`wide_step`].
 //!
 //! Invariant: everything that does not change from run to run is decided when a program is loaded. Start at
 //! [`nest::Nest`].
@@ -24,3 +24,4 @@ pub mod register_slots;
 pub mod sweep;
 pub mod tile_machine;
 pub mod wide_step;
+pub mod word_moves;

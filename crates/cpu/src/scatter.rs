@@ -8,7 +8,7 @@ use crate::heuristics::fused::TILE;
 use crate::heuristics::scatters::{PARALLEL, TASKS, WIDTH};
 use crate::interpreter::bytecode::WordType;
 use crate::interpreter::tile_machine::KernelContext;
-use crate::memory::element_runs::{self, Binding};
+use crate::memory::element_runs::{self, Binding, RegisterWord};
 use crate::memory::view_access::{DomainRange, ViewAccess};
 use crate::simd::lanes::lanes;
 
@@ -124,7 +124,7 @@ impl ScatterPlan {
                 let (source, index) = (&mut source[..range.count], &mut index[..indices.count]);
                 // SAFETY: the program says that this kernel may read both buffers.
                 unsafe {
-                    W::load(&self.source.1, range, context.bindings[self.source.0], source);
+                    element_runs::load(&self.source.1, range, 0, context.bindings[self.source.0], source);
                     element_runs::load(&self.index.1, indices, 0, context.bindings[self.index.0], index);
                 }
                 self.add_rows(before, part.behind.0, width, source, index, context, target);
@@ -174,23 +174,12 @@ impl ScatterPlan {
 }
 
 /// A register that sources are read into and added up in.
-trait AddedWord: Copy + Default + Send + Sync {
-    /// Reads a range of sources.
-    ///
-    /// # Safety
-    /// As for [`element_runs::load`].
-    unsafe fn load(access: &ViewAccess, range: DomainRange, binding: Binding, out: &mut [Self]);
-
+trait AddedWord: RegisterWord + Send + Sync {
     /// Adds elements, as floats or as integers.
     fn add(to: &mut [Self], from: &[Self], float: bool);
 }
 
 impl AddedWord for u32 {
-    unsafe fn load(access: &ViewAccess, range: DomainRange, binding: Binding, out: &mut [u32]) {
-        // SAFETY: as promised by the caller.
-        unsafe { element_runs::load(access, range, 0, binding, out) }
-    }
-
     #[inline(always)]
     fn add(to: &mut [u32], from: &[u32], float: bool) {
         if float && to.len() >= 8 {
@@ -208,11 +197,6 @@ impl AddedWord for u32 {
 }
 
 impl AddedWord for u64 {
-    unsafe fn load(access: &ViewAccess, range: DomainRange, binding: Binding, out: &mut [u64]) {
-        // SAFETY: as promised by the caller.
-        unsafe { element_runs::load_wide(access, range, 0, binding, out) }
-    }
-
     fn add(to: &mut [u64], from: &[u64], float: bool) {
         for (to, &from) in to.iter_mut().zip(from) {
             *to = match float {

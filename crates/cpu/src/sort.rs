@@ -88,9 +88,7 @@ impl SortPlan {
         let mut words = vec![0; len];
         let range = DomainRange { start: row * len, count: len, fixed: &[] };
         // SAFETY: the program says that this kernel may read the operand.
-        unsafe {
-            element_runs::load_wide(&ViewAccess::contiguous((row + 1) * len), range, 0, from, &mut words)
-        };
+        unsafe { element_runs::load(&ViewAccess::contiguous((row + 1) * len), range, 0, from, &mut words) };
         let key = wide_key(self.0.keys, from.dtype);
         let mut pairs: Vec<u128> = words
             .iter()

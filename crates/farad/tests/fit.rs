@@ -5,7 +5,7 @@ mod folder;
 
 use devices::{devices, turn};
 use farad::data::{Flatten, TensorSet, digits, moons, split};
-use farad::fit::{Confusion, Fit, KIND, Pace, SupervisedSummary, SupervisedTraining, Task, report};
+use farad::fit::{Confusion, Fit, KIND, Pace, SupervisedSummary, Task, Training, report};
 use farad::optim::schedule::Cosine;
 use farad::prelude::*;
 use farad::run::{Run, Stop, Table};
@@ -27,7 +27,7 @@ impl Layer for Noisy {
     }
 }
 
-fn training(run: Run, device: &Device, epochs: u64) -> SupervisedTraining {
+fn training(run: Run, device: &Device, epochs: u64) -> Training {
     farad::seed(4);
     device.seed(5);
     let layers = Sequential::new((Linear::new(784, 24), Relu, Linear::new(24, 10)));
@@ -36,14 +36,8 @@ fn training(run: Run, device: &Device, epochs: u64) -> SupervisedTraining {
     let fit = Fit::new(model, optimizer, Task::Classify).schedule(Cosine::new(5e-3, 300));
     let load = |set: TensorSet| DataLoader::new(set, 50).transform(Flatten).device(device).workers(2);
     let validation = load(digits(100, 2)).workers(0);
-    SupervisedTraining::new(
-        run,
-        fit,
-        load(digits(360, 1)).shuffle(9),
-        Some(validation),
-        Pace { epochs, ..PACE },
-    )
-    .unwrap()
+    Training::new(run, fit, load(digits(360, 1)).shuffle(9), Some(validation), Pace { epochs, ..PACE })
+        .unwrap()
 }
 
 fn bytes(folder: &Folder, run: &str, file: &str) -> Vec<u8> {

@@ -82,7 +82,7 @@ pub(crate) struct Shared {
     pub(crate) limits: wgpu::Limits,
     pub(crate) checked: bool,
     /// Whether the adapter rounds to halves as all devices must, once it was asked.
-    rounds_halves: OnceLock<bool>,
+    rounds_f16: OnceLock<bool>,
     lose_after: Option<usize>,
     /// What pipelines are kept in for the next process.
     pub(crate) cache: Option<PipelineFile>,
@@ -173,7 +173,7 @@ impl GpuDevice {
         Capabilities {
             subgroups: self.shared.info.features.subgroups,
             cooperative: if self.shared.info.features.cooperative_matrix { limits.subgroup_max } else { 0 },
-            rounds_halves: self.rounds_halves(),
+            rounds_f16: self.rounds_f16(),
             workgroup_memory: limits.workgroup_memory,
             invocations: limits.invocations,
             workgroups: limits.workgroups,
@@ -181,9 +181,9 @@ impl GpuDevice {
     }
 
     /// Whether the adapter rounds to halves as all devices must; one without halves is not asked.
-    fn rounds_halves(&self) -> bool {
-        let Shared { gpu, queue, info, rounds_halves, .. } = &*self.shared;
-        info.features.shader_f16 && *rounds_halves.get_or_init(|| rounding::is_nearest_even(gpu, queue))
+    fn rounds_f16(&self) -> bool {
+        let Shared { gpu, queue, info, rounds_f16, .. } = &*self.shared;
+        info.features.shader_f16 && *rounds_f16.get_or_init(|| rounding::is_nearest_even(gpu, queue))
     }
 
     /// The table that names tiles for products; empty unless set.
@@ -284,7 +284,7 @@ impl Shared {
             info,
             limits,
             checked: options.checked,
-            rounds_halves: OnceLock::new(),
+            rounds_f16: OnceLock::new(),
             lose_after: options.lose_after,
             cache,
             tally,

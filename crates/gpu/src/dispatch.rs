@@ -32,7 +32,7 @@ pub struct Capabilities {
     /// the same size; zero if they do not.
     pub cooperative: u32,
     /// `pack2x16float` rounds to nearest, ties to even.
-    pub rounds_halves: bool,
+    pub rounds_f16: bool,
     /// Bytes of workgroup memory.
     pub workgroup_memory: u32,
     /// Invocations a workgroup may have.
@@ -47,7 +47,7 @@ impl Capabilities {
         Capabilities {
             subgroups: false,
             cooperative: 0,
-            rounds_halves: false,
+            rounds_f16: false,
             workgroup_memory: 16 << 10,
             invocations: 256,
             workgroups: 65_535,

@@ -138,8 +138,8 @@ impl Loader<'_> {
         let mut kernels = custom.op.wgsl(&custom.shapes, &limits);
         share_costs(custom.op.costs(&custom.shapes), &mut kernels);
         let kernels = kernels.into_iter();
-        let sizes = (self.program.buffers.as_slice(), slots);
-        before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, sizes)));
+        let buffers = &self.program.buffers;
+        before.extend(kernels.map(|kernel| Routine::custom(label, kernel, &custom, buffers, slots)));
         before.extend(after);
         Ok(before)
     }

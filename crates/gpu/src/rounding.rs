@@ -31,9 +31,9 @@ fn numbers() -> Vec<f32> {
 }
 
 fn all_nearest(numbers: &[f32], words: &[u32]) -> bool {
-    let halves =
+    let as_f16 =
         |x: f32| u32::from(f16::from_f32(x).to_bits()) | u32::from(f16::from_f32(-x).to_bits()) << 16;
-    numbers.len() == words.len() && numbers.iter().zip(words).all(|(&x, &word)| halves(x) == word)
+    numbers.len() == words.len() && numbers.iter().zip(words).all(|(&x, &word)| as_f16(x) == word)
 }
 
 /// The words that the adapter makes of the numbers.

@@ -76,7 +76,8 @@ impl Routine {
         label: &str,
         kernel: CustomKernel,
         custom: &Custom,
-        (buffers, slots): (&[ProgramBuffer], &[(BufferId, usize)]),
+        buffers: &[ProgramBuffer],
+        slots: &[(BufferId, usize)],
     ) -> Routine {
         let all: Vec<BufferId> =
             custom.operands.iter().chain(&custom.results).chain(&custom.scratch).copied().collect();

@@ -66,8 +66,8 @@ impl GpuDevice {
             progress(number);
             let trial = TuningTrial::new(self, *shape)?;
             let capabilities = self.capabilities();
-            let rule = ProductTile::of(&trial.product(), shape.halves && capabilities.cooperative > 0);
-            let others = tiles(shape.halves, &capabilities).filter(|tile| *tile != rule);
+            let rule = ProductTile::of(&trial.product(), shape.is_f16 && capabilities.cooperative > 0);
+            let others = tiles(shape.is_f16, &capabilities).filter(|tile| *tile != rule);
             let warm = std::iter::once(WARM_FIRST).chain(std::iter::repeat(WARM.0));
             let all_tiles = std::iter::once(rule).chain(others).zip(warm);
             let variants = all_tiles.map(|(tile, warm)| trial.time(tile, warm));
@@ -102,11 +102,11 @@ struct TuningTrial<'d> {
 
 impl<'d> TuningTrial<'d> {
     fn new(device: &'d GpuDevice, shape: ProductShape) -> Result<TuningTrial<'d>, Error> {
-        let ProductShape { batch, m, k, n, halves, .. } = shape;
-        let size = if halves { 2 } else { 4 };
-        let host = [numbers(batch * m * k, 1, halves), numbers(batch * k * n, 2, halves)];
+        let ProductShape { batch, m, k, n, is_f16, .. } = shape;
+        let size = if is_f16 { 2 } else { 4 };
+        let host = [numbers(batch * m * k, 1, is_f16), numbers(batch * k * n, 2, is_f16)];
         let place = |values: &[f32]| -> Result<Memory, Error> {
-            let bytes: Vec<u8> = match halves {
+            let bytes: Vec<u8> = match is_f16 {
                 true => values.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect(),
                 false => bytemuck::cast_slice(values).to_vec(),
             };
@@ -120,8 +120,8 @@ impl<'d> TuningTrial<'d> {
     }
 
     fn product(&self) -> Product {
-        let ProductShape { batch, m, k, n, halves, turned } = self.shape;
-        let dtype = if halves { DType::F16 } else { DType::F32 };
+        let ProductShape { batch, m, k, n, is_f16, turned } = self.shape;
+        let dtype = if is_f16 { DType::F16 } else { DType::F32 };
         let operand = |buffer: u32, rows: usize, columns: usize, turned: bool| {
             let steps = if turned { [1, rows] } else { [columns, 1] };
             let strides = vec![(rows * columns) as i64, steps[0] as i64, steps[1] as i64];
@@ -146,8 +146,8 @@ impl<'d> TuningTrial<'d> {
     }
 
     fn program(&self) -> Program {
-        let ProductShape { batch, m, k, n, halves, .. } = self.shape;
-        let dtype = if halves { DType::F16 } else { DType::F32 };
+        let ProductShape { batch, m, k, n, is_f16, .. } = self.shape;
+        let dtype = if is_f16 { DType::F16 } else { DType::F32 };
         let lens = [batch * m * k, batch * k * n, batch * m * n];
         let places = [Place::Input(0), Place::Input(1), Place::Output(0)];
         let buffers = places.into_iter().zip(lens);
@@ -207,15 +207,15 @@ impl<'d> TuningTrial<'d> {
 
     /// Norm-wise, relative, of a sample against f64.
     fn error(&self) -> Result<f64, Error> {
-        let ProductShape { batch, m, k, n, halves, turned } = self.shape;
-        let size = if halves { 2 } else { 4 };
+        let ProductShape { batch, m, k, n, is_f16, turned } = self.shape;
+        let size = if is_f16 { 2 } else { 4 };
         let places: Vec<usize> = (0..SAMPLES).map(|s| (s * 7_919 + 13) * 104_729 % (batch * m * n)).collect();
         // Reads are of whole words.
         let spans = places.iter().map(|place| MemoryRange::new(self.result.clone(), place * size / 4 * 4, 4));
         let words = self.device.read_blocking(&spans.collect::<Vec<_>>())?;
         let (mut wrong, mut right) = (0.0, 0.0);
         for (place, word) in places.iter().zip(words) {
-            let got = if halves {
+            let got = if is_f16 {
                 let at = place % 2 * 2;
                 f16::from_le_bytes([word[at], word[at + 1]]).to_f64()
             } else {
@@ -233,12 +233,12 @@ impl<'d> TuningTrial<'d> {
 }
 
 /// Numbers in -1..1 that look random, rounded to halves if asked.
-fn numbers(count: usize, seed: u64, halves: bool) -> Vec<f32> {
+fn numbers(count: usize, seed: u64, is_f16: bool) -> Vec<f32> {
     let mut state = seed;
     let next = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let x = (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0;
-        if halves { f16::from_f32(x).to_f32() } else { x }
+        if is_f16 { f16::from_f32(x).to_f32() } else { x }
     };
     (0..count).map(next).collect()
 }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     const SHAPE: ProductShape =
-        ProductShape { batch: 2, m: 70, k: 36, n: 50, halves: false, turned: [false, true] };
+        ProductShape { batch: 2, m: 70, k: 36, n: 50, is_f16: false, turned: [false, true] };
 
     fn variant(name: &str, nanoseconds: u64, error: f64) -> Variant {
         Variant { name: name.into(), nanoseconds, error }
@@ -276,9 +276,9 @@ mod tests {
             let _ = writeln!(std::io::stderr(), "skipped: no GPU adapter");
             return;
         };
-        let halves = ProductShape { halves: true, turned: [true, false], ..SHAPE };
+        let is_f16 = ProductShape { is_f16: true, turned: [true, false], ..SHAPE };
         let mut seen = 0;
-        let tuned = device.tune(&[SHAPE, halves], |_| seen += 1).unwrap();
+        let tuned = device.tune(&[SHAPE, is_f16], |_| seen += 1).unwrap();
         assert_eq!((tuned.len(), seen), (2, 2));
         for (one, bound) in tuned.iter().zip([1e-6, 1e-3]) {
             assert!(one.rule.error < bound && one.best.error < bound, "{one:?}");

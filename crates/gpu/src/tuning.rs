@@ -1,4 +1,4 @@
-//! Tables that say which tile a product uses, made by timing ([`Device::tune`](crate::GpuDevice::tune)).
+//! Tables that say which tile a product uses, made by timing ([`GpuDevice::tune`](crate::GpuDevice::tune)).
 //!
 //! A table is for one adapter and driver, and checkpoints name it.
 //!
@@ -20,7 +20,7 @@ pub(crate) fn shape_of(product: &Product, program: &Program) -> ProductShape {
         m: product.rows(),
         k: product.terms(),
         n: product.columns(),
-        halves: layout::are_halves(product, program),
+        is_f16: layout::are_f16(product, program),
         turned: [!along(true), along(false)],
     }
 }
@@ -53,12 +53,12 @@ pub(crate) fn tile(
     capabilities: &Capabilities,
 ) -> Option<ProductTile> {
     let name = tuning.products.get(shape)?;
-    tiles(shape.halves, capabilities).find(|tile| tile.name() == *name)
+    tiles(shape.is_f16, capabilities).find(|tile| tile.name() == *name)
 }
 
 /// The tiles that can make a product on an adapter.
-pub(crate) fn tiles(halves: bool, capabilities: &Capabilities) -> impl Iterator<Item = ProductTile> {
-    let cooperative = halves && capabilities.cooperative > 0;
+pub(crate) fn tiles(is_f16: bool, capabilities: &Capabilities) -> impl Iterator<Item = ProductTile> {
+    let cooperative = is_f16 && capabilities.cooperative > 0;
     let all = TILES.iter().map(|choice| choice.tile);
     all.filter(move |tile| cooperative || tile.form == ProductForm::Scalar)
 }

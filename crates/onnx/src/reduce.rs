@@ -30,6 +30,67 @@ impl Fold {
             Fold::Min => (f64::INFINITY, most as i64),
         }
     }
+
+    fn on_device(self, tensor: &Tensor, axes: &[usize]) -> Tensor {
+        let axes = kept(axes.iter().map(|&axis| axis as isize).collect::<Vec<isize>>());
+        match self {
+            Fold::Sum => tensor.sum_axes(axes),
+            Fold::Mean => tensor.mean_axes(axes),
+            Fold::Product => tensor.prod_axes(axes),
+            Fold::Max => tensor.max_axes(axes),
+            Fold::Min => tensor.min_axes(axes),
+        }
+    }
+
+    /// Folds every number into `results`, at the place that `targets` says; `terms` of them make one result.
+    fn floats(
+        self,
+        data: &[f64],
+        targets: StridedPositions,
+        mut results: Vec<f64>,
+        terms: usize,
+    ) -> Vec<f64> {
+        for (&x, at) in data.iter().zip(targets) {
+            let so_far = results[at];
+            results[at] = match self {
+                Fold::Sum | Fold::Mean => so_far + x,
+                Fold::Product => so_far * x,
+                _ if so_far.is_nan() || x.is_nan() => f64::NAN,
+                Fold::Max => so_far.max(x),
+                Fold::Min => so_far.min(x),
+            };
+        }
+        if self == Fold::Mean {
+            results.iter_mut().for_each(|sum| *sum /= terms as f64);
+        }
+        results
+    }
+
+    /// The same of integers, as bits of `u64` if `unsigned`.
+    fn ints(
+        self,
+        data: &[i64],
+        targets: StridedPositions,
+        mut results: Vec<i64>,
+        terms: usize,
+        unsigned: bool,
+    ) -> Vec<i64> {
+        for (&x, at) in data.iter().zip(targets) {
+            let so_far = results[at];
+            let larger = if unsigned { x as u64 > so_far as u64 } else { x > so_far };
+            results[at] = match self {
+                Fold::Sum | Fold::Mean => so_far.wrapping_add(x),
+                Fold::Product => so_far.wrapping_mul(x),
+                Fold::Max if larger => x,
+                Fold::Min if !larger => x,
+                Fold::Max | Fold::Min => so_far,
+            };
+        }
+        if self == Fold::Mean {
+            results.iter_mut().for_each(|sum| *sum /= terms.max(1) as i64);
+        }
+        results
+    }
 }
 
 impl Value {
@@ -53,68 +114,22 @@ impl Value {
             if shape.contains(&0) {
                 return self.full_like(&left, fold.start(*kind).0);
             }
-            let axes: Vec<isize> = axes.iter().map(|&axis| axis as isize).collect();
-            let y = match fold {
-                Fold::Sum => tensor.sum_axes(kept(axes)),
-                Fold::Mean => tensor.mean_axes(kept(axes)),
-                Fold::Product => tensor.prod_axes(kept(axes)),
-                Fold::Max => tensor.max_axes(kept(axes)),
-                Fold::Min => tensor.min_axes(kept(axes)),
-            };
+            let y = fold.on_device(tensor, axes);
             return Value::Device(y, *kind).reshape(&left);
         }
         let array = self.host()?;
-        let (float, int) = fold.start(array.kind);
         let n: usize = count(&ones)?;
         // Every element of the whole goes to one of the few.
         let targets = StridedPositions::spread(&ones, &shape);
-        let times: usize = axes.iter().map(|&axis| shape[axis]).product();
-        let unsigned = array.kind == Kind::U64;
+        let terms: usize = axes.iter().map(|&axis| shape[axis]).product();
         match &array.data {
             Data::Float(data) => {
-                let mut y = vec![float; n];
-                for (&x, at) in data.iter().zip(targets) {
-                    let so_far = y[at];
-                    y[at] = match fold {
-                        Fold::Sum | Fold::Mean => so_far + x,
-                        Fold::Product => so_far * x,
-                        _ if so_far.is_nan() || x.is_nan() => f64::NAN,
-                        Fold::Max => so_far.max(x),
-                        Fold::Min => so_far.min(x),
-                    };
-                }
-                if fold == Fold::Mean {
-                    y.iter_mut().for_each(|sum| *sum /= times as f64);
-                }
+                let y = fold.floats(data, targets, vec![fold.start(array.kind).0; n], terms);
                 Ok(Array::floats(array.kind, left, y).into())
             }
             Data::Int(data) => {
-                let mut y = vec![int; n];
-                for (&x, at) in data.iter().zip(targets) {
-                    let so_far = y[at];
-                    let larger = if unsigned { x as u64 > so_far as u64 } else { x > so_far };
-                    y[at] = match fold {
-                        Fold::Sum | Fold::Mean => so_far.wrapping_add(x),
-                        Fold::Product => so_far.wrapping_mul(x),
-                        Fold::Max => {
-                            if larger {
-                                x
-                            } else {
-                                so_far
-                            }
-                        }
-                        Fold::Min => {
-                            if larger {
-                                so_far
-                            } else {
-                                x
-                            }
-                        }
-                    };
-                }
-                if fold == Fold::Mean {
-                    y.iter_mut().for_each(|sum| *sum /= times.max(1) as i64);
-                }
+                let unsigned = array.kind == Kind::U64;
+                let y = fold.ints(data, targets, vec![fold.start(array.kind).1; n], terms, unsigned);
                 Ok(Array::ints(array.kind, left, y).into())
             }
             Data::Text(_) => refuse!("texts are not folded"),

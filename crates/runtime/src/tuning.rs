@@ -44,7 +44,8 @@ pub struct ProductShape {
     /// Columns.
     pub n: usize,
     /// Both operands are halves.
-    pub halves: bool,
+    #[serde(rename = "halves")]
+    pub is_f16: bool,
     /// Operands that lie with their last two axes swapped.
     pub turned: [bool; 2],
 }

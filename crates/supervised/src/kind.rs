@@ -82,12 +82,7 @@ impl TrainingKind for Supervised {
     fn inspect(&self, run: &Run) -> Result<Value> {
         let settings = SupervisedSettings::of(run)?;
         let checkpoint = run.checkpoint()?;
-        let tensors: Vec<Value> = checkpoint
-            .iter()
-            .flat_map(|checkpoint| checkpoint.tensors("model", &Device::cpu()))
-            .flatten()
-            .map(|(name, tensor)| json!({ "name": name, "shape": tensor.shape().to_string() }))
-            .collect();
+        let tensors = checkpoint.as_ref().map_or_else(Vec::new, |checkpoint| checkpoint.listed("model"));
         Ok(json!({
             "run": run.path().display().to_string(),
             "kind": run.kind(),

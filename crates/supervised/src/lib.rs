@@ -1,6 +1,6 @@
 //! Supervised training: a model, an optimizer, and batches of inputs and targets.
 //!
-//! [`Fit`] is a model, an optimizer, a schedule and one step. [`Score`] judges a model on a set. [`SupervisedTraining`]
+//! [`Fit`] is a model, an optimizer, a schedule and one step. [`Score`] judges a model on a set. [`Training`]
 //! runs epochs into a run folder with log and checkpoints. [`report`] writes down how it ended. None of these
 //! knows which data set or which model it is. [`Supervised`] is the kind of training that the command has:
 //! `settings` is what a user may set, `sets` opens data, `models` builds networks, `setup` puts them
@@ -61,7 +61,7 @@ pub use predictor::{Trained, load_run};
 pub use score::Score;
 pub use settings::SupervisedSettings;
 pub use trainee::Network;
-pub use training::{Pace, SupervisedProgress, SupervisedSummary, SupervisedTraining};
+pub use training::{Pace, SupervisedProgress, SupervisedSummary, Training};
 pub use unseen::{HitCount, SampleOrigin, Unseen};
 
 use farad_data::DataLoader;

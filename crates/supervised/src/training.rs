@@ -49,9 +49,9 @@ pub struct SupervisedSummary {
 }
 
 /// A run under way.
-pub struct SupervisedTraining(farad_train::Training<Network>);
+pub struct Training(farad_train::Training<Network>);
 
-impl SupervisedTraining {
+impl Training {
     /// Starts a run in its folder, or goes on from its checkpoint if it has one. The model must begin with the same
     /// weights either way: seed the CPU before it is made.
     pub fn new(
@@ -60,11 +60,11 @@ impl SupervisedTraining {
         train: DataLoader,
         validation: Option<DataLoader>,
         pace: Pace,
-    ) -> Result<SupervisedTraining> {
+    ) -> Result<Training> {
         let Pace { epochs, log_every, checkpoint_every } = pace;
         let course = LoopSettings { log_every, checkpoint_every, ..LoopSettings::default() };
         let network = Network::new(fit, train, validation, epochs, course)?;
-        Ok(SupervisedTraining(farad_train::Training::open(run, Box::new(network))?))
+        Ok(Training(farad_train::Training::open(run, Box::new(network))?))
     }
 
     /// The model in training.

@@ -74,7 +74,7 @@ impl Precision {
 }
 
 /// Whether any of the marked nodes is f16, or a loop with f16 values in it.
-pub fn has_halves(graph: &Graph, marked: &[bool]) -> bool {
+pub fn has_f16(graph: &Graph, marked: &[bool]) -> bool {
     let half = |graph: &Graph| graph.nodes.iter().any(|node| node.dtype == DType::F16);
     graph.nodes.iter().zip(marked).any(|(node, marked)| {
         let inside = |op: &Op| if let Op::Scan(scan) = op { half(&scan.body) } else { false };

@@ -80,7 +80,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("farad-tuning-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("tuning.json");
-        let shape = ProductShape { batch: 1, m: 8, k: 8, n: 8, halves: false, turned: [false; 2] };
+        let shape = ProductShape { batch: 1, m: 8, k: 8, n: 8, is_f16: false, turned: [false; 2] };
         let products = [(shape, "16x16x64 in 16 parts".to_string())].into();
         let tuning = Tuning { adapter: "another".into(), products };
         save_tuning(&path, &tuning).unwrap();

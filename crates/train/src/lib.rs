@@ -1,6 +1,6 @@
 //! One way to train, whatever is trained.
 //!
-//! A [`TrainingKind`] of training makes a [`Trainee`], which one loop drives ([`Training`]). [`mod@settings`] is what
+//! A [`TrainingKind`] makes a [`Trainee`], which one loop drives ([`Training`]). [`mod@settings`] is what
 //! a user may set. A [`run`] is a training as a folder that can be looked at, stopped and continued. [`Need`]
 //! is how much memory a training needs.
 //!

@@ -152,7 +152,7 @@ impl LogicGraph {
         self.vertices[node as usize].gate != Gate::FALSE
     }
 
-    /// The gate of a node that [is one](Graph::is_gate).
+    /// The gate of a node that [is one](LogicGraph::is_gate).
     pub(crate) fn vertex(&self, node: u32) -> Vertex {
         debug_assert!(self.is_gate(node));
         self.vertices[node as usize]
@@ -291,7 +291,7 @@ impl LogicGraph {
         kept
     }
 
-    /// Reads a node while some gate is [released](Graph::release): how many freed gates that brings back.
+    /// Reads a node while some gate is [released](LogicGraph::release): how many freed gates that brings back.
     pub(crate) fn refer(&mut self, node: u32) -> usize {
         self.references[node as usize] += 1;
         if self.references[node as usize] == 1 && self.is_gate(node) { self.retain(node) } else { 0 }

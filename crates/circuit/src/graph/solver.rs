@@ -71,7 +71,7 @@ impl Prover {
     }
 
     /// Looks only into the `gates` gates that are nearest before some nodes. What holds whatever the
-    /// others are holds; but then nothing is [refuted](Verdict::Refuted), only unknown.
+    /// others are holds; but then nothing is [refuted](SolverAnswer::Refuted), only unknown.
     pub(crate) fn within(mut self, graph: &LogicGraph, nodes: &[u32], gates: usize) -> Prover {
         let mut scope: QuickMap<u32, ()> = QuickMap::default();
         let mut near = VecDeque::from(nodes.to_vec());

@@ -28,7 +28,7 @@ impl SmallCircuit<'_> {
         if self.steps.is_empty() { 0 } else { self.inputs.len() + self.steps.len() - 1 }
     }
 
-    /// Gates that this would add while `node` is [released](Graph::release); `None` if it leads to the
+    /// Gates that this would add while `node` is [released](LogicGraph::release); `None` if it leads to the
     /// node itself.
     pub(super) fn added(&self, graph: &mut LogicGraph, node: u32) -> Option<usize> {
         let mut values = [ProposedValue::New(0); 2 * MOST_STEPS];

@@ -14,7 +14,7 @@ const PAIRED: usize = 80;
 /// Words that are hashed to find a partner.
 const HASHED: usize = 3;
 
-/// A function over divisors, as inputs and steps of a [`SmallCircuit`](super::proposal::Proposal).
+/// A function over divisors, as inputs and steps of a [`SmallCircuit`](super::proposal::SmallCircuit).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expression {
     pub(super) inputs: Vec<Signal>,

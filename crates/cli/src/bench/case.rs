@@ -132,11 +132,11 @@ fn operation(
 }
 
 /// How wrong products of halves may be: results are rounded to 11 bits.
-pub const HALVES: f64 = 5e-4;
+pub const F16_TOLERANCE: f64 = 5e-4;
 
 /// A product of halves.
-fn halves(name: &'static str, prepare: fn(&Device) -> farad::Result<Workload>) -> BenchCase {
-    BenchCase { tolerance: HALVES, ..operation(name, SuitedDevices::Large, prepare) }
+fn f16_product(name: &'static str, prepare: fn(&Device) -> farad::Result<Workload>) -> BenchCase {
+    BenchCase { tolerance: F16_TOLERANCE, ..operation(name, SuitedDevices::Large, prepare) }
 }
 
 fn training(
@@ -185,11 +185,11 @@ pub static CASES: LazyLock<Vec<BenchCase>> = LazyLock::new(|| {
         operation("matmul_1024_f32", SuitedDevices::Any, |device| matmul::square(1024, device)),
         operation("matmul_4096_f32", SuitedDevices::Large, |device| matmul::square(4096, device)),
         operation("matmul_8192_f32", SuitedDevices::Large, |device| matmul::square(8192, device)),
-        halves("matmul_1024_f16", |device| matmul::halves(1024, [false, false], device)),
-        halves("matmul_4096_f16", |device| matmul::halves(4096, [false, false], device)),
-        halves("matmul_8192_f16", |device| matmul::halves(8192, [false, false], device)),
-        halves("matmul_tn_8192_f16", |device| matmul::halves(8192, [true, false], device)),
-        halves("matmul_nt_8192_f16", |device| matmul::halves(8192, [false, true], device)),
+        f16_product("matmul_1024_f16", |device| matmul::square_f16(1024, [false, false], device)),
+        f16_product("matmul_4096_f16", |device| matmul::square_f16(4096, [false, false], device)),
+        f16_product("matmul_8192_f16", |device| matmul::square_f16(8192, [false, false], device)),
+        f16_product("matmul_tn_8192_f16", |device| matmul::square_f16(8192, [true, false], device)),
+        f16_product("matmul_nt_8192_f16", |device| matmul::square_f16(8192, [false, true], device)),
         operation("bmm_64x512x64x512_f32", SuitedDevices::Large, |device| {
             matmul::batched(64, 512, 64, device)
         }),

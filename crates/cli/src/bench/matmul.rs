@@ -16,7 +16,7 @@ pub struct ProductSize {
     /// Which operands lie with their axes swapped.
     pub transposed: [bool; 2],
     /// Whether numbers are halves.
-    pub halves: bool,
+    pub is_f16: bool,
 }
 
 impl ProductSize {
@@ -27,7 +27,7 @@ impl ProductSize {
             inner: size,
             columns: size,
             transposed: [false; 2],
-            halves: false,
+            is_f16: false,
         }
     }
 
@@ -39,7 +39,7 @@ impl ProductSize {
     /// Operands and result, each once.
     pub fn bytes(&self) -> f64 {
         let numbers = self.rows * self.inner + self.inner * self.columns + self.rows * self.columns;
-        (self.batch * numbers) as f64 * if self.halves { 2.0 } else { 4.0 }
+        (self.batch * numbers) as f64 * if self.is_f16 { 2.0 } else { 4.0 }
     }
 
     /// How an operand lies in memory.
@@ -63,8 +63,8 @@ pub fn square(size: usize, device: &Device) -> farad::Result<Workload> {
 }
 
 /// `[size, size] · [size, size]` of halves; `transposed` says which operands lie with their axes swapped.
-pub fn halves(size: usize, transposed: [bool; 2], device: &Device) -> farad::Result<Workload> {
-    product(ProductSize { transposed, halves: true, ..ProductSize::square(size) }, device)
+pub fn square_f16(size: usize, transposed: [bool; 2], device: &Device) -> farad::Result<Workload> {
+    product(ProductSize { transposed, is_f16: true, ..ProductSize::square(size) }, device)
 }
 
 /// `batch` products `[rows, inner] · [inner, rows]`.
@@ -74,7 +74,7 @@ pub fn batched(batch: usize, rows: usize, inner: usize, device: &Device) -> fara
 
 /// Products of a size.
 pub fn product(size: ProductSize, device: &Device) -> farad::Result<Workload> {
-    let dtype = if size.halves { DType::F16 } else { DType::F32 };
+    let dtype = if size.is_f16 { DType::F16 } else { DType::F32 };
     let inputs = [0, 1].map(|operand| signed(&size.stored(operand), device)?.cast(dtype).detach());
     let inputs: Vec<Tensor> = inputs.into_iter().collect::<farad::Result<_>>()?;
     let work = CaseWork { flops: size.flops(), ..CaseWork::default() };

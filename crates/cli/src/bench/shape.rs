@@ -10,7 +10,7 @@ use farad::data::Random;
 use farad::{Device, Precision};
 use serde_json::{Value, json};
 
-use super::case::{BenchCase, HALVES, Prepare, SuitedDevices, TimedAs, Workload};
+use super::case::{BenchCase, F16_TOLERANCE, Prepare, SuitedDevices, TimedAs, Workload};
 use super::{convolution, gpt, images, matmul, reduce, rows};
 
 /// The stream of shapes, apart from all others.
@@ -114,8 +114,8 @@ const SMALL: Ideal =
     Ideal { flops: [1e11, 0.0], bandwidth: 2e10, seconds: [20e-6, 20e-3], bytes: 1e8, sides: [4, 2048] };
 
 impl Ideal {
-    fn takes(&self, flops: f64, bytes: f64, halves: bool) -> bool {
-        let time = (flops / self.flops[halves as usize]).max(bytes / self.bandwidth);
+    fn takes(&self, flops: f64, bytes: f64, is_f16: bool) -> bool {
+        let time = (flops / self.flops[is_f16 as usize]).max(bytes / self.bandwidth);
         (self.seconds[0]..self.seconds[1]).contains(&time) && bytes < self.bytes
     }
 
@@ -134,7 +134,7 @@ fn case(ideal: &Ideal, n: usize, random: &mut Random) -> BenchCase {
     let shape = shape(ideal, n, random);
     let prepare = Prepare::Drawn(shape);
     let (kind, tolerance) = match shape {
-        DrawnWork::Product(size) if size.halves => (TimedAs::Operation(prepare), HALVES),
+        DrawnWork::Product(size) if size.is_f16 => (TimedAs::Operation(prepare), F16_TOLERANCE),
         DrawnWork::Gpt(_, Precision::Single) | DrawnWork::Cnn(_, Precision::Single) => {
             (TimedAs::Training(prepare), 1e-3)
         }
@@ -175,13 +175,13 @@ fn side(random: &mut Random, range: [usize; 2]) -> usize {
     if random.below(3) == 0 && size > 8 { size / 8 * 8 } else { size }
 }
 
-fn product(ideal: &Ideal, halves: bool, random: &mut Random) -> DrawnWork {
+fn product(ideal: &Ideal, is_f16: bool, random: &mut Random) -> DrawnWork {
     loop {
         let batch = if random.below(5) < 3 { 1 } else { log_uniform(random, [2, 256]) };
         let [rows, inner, columns] = [0; 3].map(|_| side(random, ideal.sides));
         let transposed = [0; 2].map(|_| random.below(2) == 1);
-        let size = matmul::ProductSize { batch, rows, inner, columns, transposed, halves };
-        if ideal.takes(size.flops(), size.bytes(), halves) {
+        let size = matmul::ProductSize { batch, rows, inner, columns, transposed, is_f16 };
+        if ideal.takes(size.flops(), size.bytes(), is_f16) {
             return DrawnWork::Product(size);
         }
     }
@@ -268,9 +268,9 @@ impl DrawnWork {
         let precision = |precision: Precision| if precision == Precision::Single { "f32" } else { "mixed" };
         match *self {
             DrawnWork::Product(size) => {
-                let matmul::ProductSize { batch, rows, inner, columns, transposed, halves } = size;
+                let matmul::ProductSize { batch, rows, inner, columns, transposed, is_f16 } = size;
                 let [a, b] = transposed.map(|turned| if turned { 't' } else { 'n' });
-                let kind = if halves { "f16" } else { "f32" };
+                let kind = if is_f16 { "f16" } else { "f32" };
                 format!("matmul_{a}{b}_{batch}x{rows}x{inner}x{columns}_{kind}")
             }
             DrawnWork::Convolution(size, both) => {
@@ -297,7 +297,7 @@ impl DrawnWork {
         match *self {
             DrawnWork::Product(size) => json!({
                 "family": "matmul", "batch": size.batch, "rows": size.rows, "inner": size.inner,
-                "columns": size.columns, "transposed": size.transposed, "f16": size.halves,
+                "columns": size.columns, "transposed": size.transposed, "f16": size.is_f16,
             }),
             DrawnWork::Convolution(size, both) => json!({
                 "family": "conv", "batch": size.batch, "inputs": size.inputs, "outputs": size.outputs,

@@ -119,7 +119,7 @@ pub fn without_checksum(bytes: &[u8]) -> Vec<u8> {
 }
 
 pub fn tunings() -> Vec<Vec<u8>> {
-    let shape = ProductShape { batch: 1, m: 8, k: 8, n: 8, halves: false, turned: [false, true] };
+    let shape = ProductShape { batch: 1, m: 8, k: 8, n: 8, is_f16: false, turned: [false, true] };
     let products = [(shape, "16x16x64 in 16 parts".to_string())].into();
     let tuning = Tuning { adapter: "an adapter".into(), products };
     vec![written(|path| farad::save_tuning(path, &tuning).unwrap())]

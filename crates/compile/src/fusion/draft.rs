@@ -1,6 +1,6 @@
 //! A kernel in the making: a root node pulled, operand by operand, into one tape.
 //!
-//! While drafting, a [`BufferId`] stands for the node of the same number. Pulling may find that the
+//! While drafting, a [`BufferId`](crate::program::BufferId) stands for the node of the same number. Pulling may find that the
 //! kernel's axes must be split, that it reduces, or that some node has to be materialized first:
 //! each is a [`Trouble`], and the caller starts again with that known.
 

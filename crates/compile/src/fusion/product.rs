@@ -131,7 +131,7 @@ impl ProductSource<'_> {
         let mut tape = Vec::new();
         let value = match Access::mapped(self.maps, &place, &shape, &axes) {
             Some(access) => {
-                let most = (limits::MOST_PROLOGUE, limits::MOST_MOVES);
+                let most = OperandBudget { ops: limits::MOST_PROLOGUE, moves: limits::MOST_MOVES };
                 pull(graph, self.node, &access, &axes, materialized, &mut tape, most)?
             }
             None => {
@@ -173,6 +173,22 @@ fn below_cast(graph: &Graph, id: NodeId) -> (NodeId, Option<DType>) {
     }
 }
 
+/// What an operand may still go through on its way into a product.
+#[derive(Clone, Copy)]
+struct OperandBudget {
+    /// Pointwise ops.
+    ops: usize,
+    /// Moves and casts.
+    moves: usize,
+}
+
+impl OperandBudget {
+    /// What is left after a move; `None` if there was nothing left.
+    fn moved(self) -> Option<OperandBudget> {
+        Some(OperandBudget { moves: self.moves.checked_sub(1)?, ..self })
+    }
+}
+
 fn pull(
     graph: &Graph,
     id: NodeId,
@@ -180,7 +196,7 @@ fn pull(
     axes: &[usize],
     materialized: &[bool],
     tape: &mut Vec<Instr>,
-    (ops, moves): (usize, usize),
+    left: OperandBudget,
 ) -> Option<Reg> {
     let node = graph.node(id);
     let mut emit = |code: Code, dtype: DType| {
@@ -198,31 +214,33 @@ fn pull(
         // A guarded load is slower than a copy is dear.
         op if op.is_movement() && !matches!(op, Op::Pad(_)) => {
             let inner = access.through(op, &graph.shape(node.operands[0]), &node.shape, axes).ok()?;
-            pull(graph, node.operands[0], &inner, axes, materialized, tape, (ops, moves.checked_sub(1)?))
+            pull(graph, node.operands[0], &inner, axes, materialized, tape, left.moved()?)
         }
         Op::Cast(to) if node.dtype.is_float() && graph.dtype(node.operands[0]).is_float() => {
-            let left = (ops, moves.checked_sub(1)?);
-            let x = pull(graph, node.operands[0], access, axes, materialized, tape, left)?;
+            let x = pull(graph, node.operands[0], access, axes, materialized, tape, left.moved()?)?;
             if to.is_half() || to.register() != tape[x.0 as usize].dtype {
                 tape.push(Instr { code: Code::Cast(x, *to), dtype: to.register(), level: Level::Full });
                 return Some(Reg(tape.len() as u32 - 1));
             }
             Some(x)
         }
-        Op::Unary(unary @ (Unary::Relu | Unary::Neg)) if ops > 0 && node.dtype == DType::F32 => {
-            let x = pull(graph, node.operands[0], access, axes, materialized, tape, (ops - 1, moves))?;
+        Op::Unary(unary @ (Unary::Relu | Unary::Neg)) if left.ops > 0 && node.dtype == DType::F32 => {
+            let left = OperandBudget { ops: left.ops - 1, ..left };
+            let x = pull(graph, node.operands[0], access, axes, materialized, tape, left)?;
             tape.push(Instr { code: Code::Unary(*unary, x), dtype: DType::F32, level: Level::Full });
             Some(Reg(tape.len() as u32 - 1))
         }
         Op::Binary(binary)
-            if ops > 0
+            if left.ops > 0
                 && node.dtype == DType::F32
                 && !binary.is_costly()
                 && access.guards.is_empty()
                 && scales(graph, node.operands[1]) =>
         {
-            let a = pull(graph, node.operands[0], access, axes, materialized, tape, (ops - 1, moves))?;
-            let b = pull(graph, node.operands[1], access, axes, materialized, tape, (0, moves))?;
+            let (left, scale) =
+                (OperandBudget { ops: left.ops - 1, ..left }, OperandBudget { ops: 0, ..left });
+            let a = pull(graph, node.operands[0], access, axes, materialized, tape, left)?;
+            let b = pull(graph, node.operands[1], access, axes, materialized, tape, scale)?;
             tape.push(Instr { code: Code::Binary(*binary, a, b), dtype: DType::F32, level: Level::Full });
             Some(Reg(tape.len() as u32 - 1))
         }

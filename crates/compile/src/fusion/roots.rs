@@ -69,7 +69,7 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
         missing(graph, id, &materialized, &counts).into_iter().for_each(|id| materialized[id.index()] = true);
         let node = graph.node(id);
         if matches!(node.op, Op::Contract(_)) {
-            let end = end_of_chain(graph, id, (&users, &readers), &wanted, &materialized);
+            let end = end_of_chain(graph, id, &users, &readers, &wanted, &materialized);
             materialized[end.index()] = true;
             ends.entry(end).or_insert(id);
         }
@@ -99,7 +99,8 @@ fn need(graph: &Graph, id: NodeId, materialized: &mut [bool]) {
 fn end_of_chain(
     graph: &Graph,
     contraction: NodeId,
-    (users, readers): (&[Vec<NodeId>], &[usize]),
+    users: &[Vec<NodeId>],
+    readers: &[usize],
     outputs: &HashSet<NodeId>,
     materialized: &[bool],
 ) -> NodeId {

@@ -419,7 +419,7 @@ impl<'a> Weave<'a> {
             let code = Code::Take { buffer, view, position, stride, size: shape[axis], site };
             return self.emit(code, node.dtype);
         }
-        self.choose(x, axis, &rest, (position, site))
+        self.choose(x, axis, &rest, position, site)
     }
 
     /// What a load of a node outside is, noted as read.
@@ -432,13 +432,7 @@ impl<'a> Weave<'a> {
 
     /// One of the elements along an axis that is written out. Positions come from memory outside: reading one once
     /// more, by itself, reports it where it is out of range.
-    fn choose(
-        &mut self,
-        x: NodeId,
-        axis: usize,
-        rest: &Access,
-        (position, site): (Reg, usize),
-    ) -> Option<Reg> {
+    fn choose(&mut self, x: NodeId, axis: usize, rest: &Access, position: Reg, site: usize) -> Option<Reg> {
         let size = self.scan.body.shape(x)[axis];
         let dtype = self.scan.body.dtype(x);
         let Instr { code: Code::Load(buffer, view), dtype: kind, .. } =

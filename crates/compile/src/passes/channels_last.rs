@@ -42,7 +42,7 @@ fn worth(contraction: &Contraction, dtype: DType, target: &Target) -> bool {
     };
     let [lhs, rhs] = [&contraction.lhs, &contraction.rhs].map(|maps| maps.iter().any(window));
     let least =
-        if dtype == DType::F16 { target.channels_last / limits::HALVES_SOONER } else { target.channels_last };
+        if dtype == DType::F16 { target.channels_last / limits::F16_SOONER } else { target.channels_last };
     lhs != rhs && contraction.sizes.iter().product::<usize>() >= least && Roles::of(contraction).is_some()
 }
 

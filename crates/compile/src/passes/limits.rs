@@ -21,7 +21,7 @@ pub const COLUMN_TERMS: usize = 64;
 /// A sum is left whole unless it has so many times the terms of a part. Not measured.
 pub const WORTH_PARTS: usize = 4;
 /// Terms up to which a product stays whole that has a result for every other position that keeps the device busy. Not
-/// measured by itself; products that fill the device were slower in parts.
+/// measured alone; products that fill the device were slower in parts.
 pub const WHOLE_TERMS: usize = 512;
 /// Terms that a part of a small product has at least. Not measured.
 pub const PRODUCT_TERMS: usize = 256;
@@ -37,4 +37,4 @@ pub const HALF_PARTS: usize = 16;
 
 /// Halves are laid out anew from so many times less work on: their products are quick, if they can read. Not
 /// measured; the work itself is the target's, set with `conv_big_fwd_f32` (30.5 to 34.9 TFLOP/s).
-pub const HALVES_SOONER: usize = 128;
+pub const F16_SOONER: usize = 128;

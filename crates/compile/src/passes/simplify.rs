@@ -49,9 +49,9 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
 fn cut_up(graph: &Graph, whole: NodeId, readers: &[Vec<NodeId>]) -> bool {
     let slices = &readers[whole.index()];
     let size: usize = slices.iter().map(|&id| graph.shape(id).numel()).sum();
-    let halves =
+    let is_f16 =
         |&id: &NodeId| matches!(graph.node(id).op, Op::Slice(_)) && becomes_halves(graph, id, readers);
-    size == graph.shape(whole).numel() && slices.iter().all(halves)
+    size == graph.shape(whole).numel() && slices.iter().all(is_f16)
 }
 
 /// Whether a node is only moved about and then cast to halves.

@@ -150,8 +150,8 @@ pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<
 /// Of products whose tiles are large, or of halves: as many parts as save time.
 fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
-    let halves = dtype == DType::F16;
-    if target.parallel < limits::LARGE_DEVICE || !plain || !(halves || dtype == DType::F32) {
+    let is_f16 = dtype == DType::F16;
+    if target.parallel < limits::LARGE_DEVICE || !plain || !(is_f16 || dtype == DType::F32) {
         return None;
     }
     let roles = Roles::of(contraction)?;
@@ -165,7 +165,7 @@ fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     let &inner = roles.inner.iter().find(|&&axis| contraction.sizes[axis] > 1)?;
     let length = contraction.sizes[inner];
     let offered = (1..=6).map(|power| 1 << power).filter(|count| length.is_multiple_of(*count));
-    let count = tiles::parts(sizes, halves, tiles::PROCESSORS, offered)?;
+    let count = tiles::parts(sizes, is_f16, tiles::PROCESSORS, offered)?;
     Some(TermCut { count, axis: inner })
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Invariant: costs are in one unit, a multiplication of the first tile on a full device.
 
-/// Processors of a large GPU.
+/// Processors of a large GPU: those of an H200, on which the tiles were measured. Not measured itself.
 pub const PROCESSORS: usize = 132;
 
 /// A tile's rows and columns, and how it does.
@@ -24,19 +24,21 @@ pub struct TileCost {
     pub together: usize,
     /// Rounds that take as long as one workgroup alone on a processor, which waits for memory.
     pub alone: f64,
-    /// Whether it multiplies halves only.
-    pub halves: bool,
+    /// Whether it multiplies f16 only.
+    pub is_f16: bool,
 }
 
-/// All tiles.
+/// All tiles. The first one's speed is that of `matmul_8192_f32`, 46 TFLOP/s; that of the first f16 tile is the ratio to it
+/// of `matmul_8192_f16`, 284 TFLOP/s. What starting and finishing a tile takes is in docs/lab/f16-products.md. How the figures of
+/// the other tiles were measured is not recorded.
 pub const TILES: [TileCost; 7] = [
-    TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.0, halves: false },
-    TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.0, halves: false },
-    TileCost { m: 64, n: 64, k: 32, speed: 0.7, extra: 8, together: 1, alone: 1.0, halves: false },
-    TileCost { m: 32, n: 32, k: 32, speed: 0.6, extra: 38, together: 1, alone: 1.2, halves: false },
-    TileCost { m: 16, n: 16, k: 64, speed: 0.3, extra: 84, together: 1, alone: 1.4, halves: false },
-    TileCost { m: 128, n: 128, k: 32, speed: 6.2, extra: 64, together: 2, alone: 1.4, halves: true },
-    TileCost { m: 64, n: 64, k: 64, speed: 3.0, extra: 64, together: 2, alone: 1.3, halves: true },
+    TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.0, is_f16: false },
+    TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.0, is_f16: false },
+    TileCost { m: 64, n: 64, k: 32, speed: 0.7, extra: 8, together: 1, alone: 1.0, is_f16: false },
+    TileCost { m: 32, n: 32, k: 32, speed: 0.6, extra: 38, together: 1, alone: 1.2, is_f16: false },
+    TileCost { m: 16, n: 16, k: 64, speed: 0.3, extra: 84, together: 1, alone: 1.4, is_f16: false },
+    TileCost { m: 128, n: 128, k: 32, speed: 6.2, extra: 64, together: 2, alone: 1.4, is_f16: true },
+    TileCost { m: 64, n: 64, k: 64, speed: 3.0, extra: 64, together: 2, alone: 1.3, is_f16: true },
 ];
 
 /// The sizes of a product that matter here.
@@ -66,44 +68,46 @@ impl TileCost {
 }
 
 /// What a product should take with the best of its tiles.
-fn best(sizes: ProductSizes, halves: bool, processors: usize) -> f64 {
-    let usable = TILES.iter().filter(|tile| halves || !tile.halves);
+fn best(sizes: ProductSizes, is_f16: bool, processors: usize) -> f64 {
+    let usable = TILES.iter().filter(|tile| is_f16 || !tile.is_f16);
     usable.map(|tile| tile.of(sizes, processors)).fold(f64::INFINITY, f64::min)
 }
 
-/// What adding up a part takes, a result, and what it takes in any case: memory is read and written once.
+/// What adding up a part takes, a result: memory is read and written once. Not measured alone; the form: weight gradients
+/// of `gpt_small_train_f32`, 24 to 36 TFLOP/s (docs/lab/training-steps.md).
 const ADDING: f64 = 0.42;
+/// What adding up takes in any case. Not measured alone; the form as above.
 const ADDING_AT_ALL: f64 = 7e5;
-/// The share of the time that cutting must save at least.
+/// The share of the time that is left at most where cutting is worth it. Not measured.
 const WORTH: f64 = 0.85;
-/// Terms that a part has at least.
+/// Terms that a part has at least. Not measured.
 const LEAST_TERMS: usize = 128;
 
 /// How many parts the terms of a product should be cut into, of those that are offered; `None` if it is as
 /// well off whole.
 pub fn parts(
     sizes: ProductSizes,
-    halves: bool,
+    is_f16: bool,
     processors: usize,
     offered: impl Iterator<Item = usize>,
 ) -> Option<usize> {
     let results = (sizes.batches * sizes.rows * sizes.columns) as f64;
     let cost = |count: usize| {
         let cut = ProductSizes { batches: sizes.batches * count, terms: sizes.terms / count, ..sizes };
-        best(cut, halves, processors) + ADDING_AT_ALL + ADDING * results * count as f64
+        best(cut, is_f16, processors) + ADDING_AT_ALL + ADDING * results * count as f64
     };
     let offered = offered.filter(|count| *count > 1 && sizes.terms / count >= LEAST_TERMS);
     let (count, least) = offered.map(|count| (count, cost(count))).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    (least < WORTH * best(sizes, halves, processors)).then_some(count)
+    (least < WORTH * best(sizes, is_f16, processors)).then_some(count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cut(rows: usize, columns: usize, terms: usize, halves: bool) -> Option<usize> {
+    fn cut(rows: usize, columns: usize, terms: usize, is_f16: bool) -> Option<usize> {
         let sizes = ProductSizes { batches: 1, rows, columns, terms };
-        parts(sizes, halves, PROCESSORS, (1..=6).map(|n| 1 << n))
+        parts(sizes, is_f16, PROCESSORS, (1..=6).map(|n| 1 << n))
     }
 
     #[test]

@@ -69,12 +69,12 @@ fn gains(kernel: &Fused, axis: usize, buffers: &[ProgramBuffer]) -> bool {
     };
     let loaded = |store: &Store| kernel.tape.iter().any(|instr| instr.code.buffer() == Some(store.buffer));
     // What shares a word is written together or not at all.
-    let halves = |store: &Store| {
+    let is_f16 = |store: &Store| {
         buffers[store.buffer.0 as usize].dtype.size() < 4 && store.view.strides[axis].abs() == 1
     };
     tiny && kernel.axes.len() > 1
         && kernel.tape.iter().any(depends)
-        && !kernel.stores.iter().any(|store| loaded(store) || halves(store))
+        && !kernel.stores.iter().any(|store| loaded(store) || is_f16(store))
 }
 
 /// The kernel with one axis written out; `None` if it becomes too long or shares nothing.
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn halves_of_a_word_and_updates_in_place_are_left_alone() {
-        let halves = [buffer(DType::F32, 10), buffer(DType::F32, 5), buffer(DType::F16, 10)];
-        assert_eq!(unroll(windows(), &halves), windows());
+        let buffers = [buffer(DType::F32, 10), buffer(DType::F32, 5), buffer(DType::F16, 10)];
+        assert_eq!(unroll(windows(), &buffers), windows());
         let mut kernel = windows();
         kernel.stores[0].buffer = BufferId(0);
         let buffers = [10, 5, 10].map(|len| buffer(DType::F32, len));

@@ -162,11 +162,11 @@ fn product_flops(kernel: &Product, buffers: &[ProgramBuffer]) -> (u64, u64) {
     let around =
         of(&kernel.lhs.tape) * m * terms + of(&kernel.rhs.tape) * terms * n + of(&kernel.epilogue) * m * n;
     let product = batch * 2 * m * n * terms;
-    let halves = [&kernel.lhs, &kernel.rhs].into_iter().all(|operand| loads_halves(operand, buffers));
-    (product + batch * around, if halves { product } else { 0 })
+    let f16 = [&kernel.lhs, &kernel.rhs].into_iter().all(|operand| loads_f16(operand, buffers));
+    (product + batch * around, if f16 { product } else { 0 })
 }
 
-fn loads_halves(operand: &ProductOperand, buffers: &[ProgramBuffer]) -> bool {
+fn loads_f16(operand: &ProductOperand, buffers: &[ProgramBuffer]) -> bool {
     operand.tape.iter().any(|instr| match &instr.code {
         Code::Load(id, _) => buffers[id.0 as usize].dtype == DType::F16,
         _ => false,
@@ -230,13 +230,13 @@ mod tests {
         assert_eq!(costs(&graph, &[y]), [Costs { bytes: 2 * 70 * 4, flops: 2 * 70, half_flops: 0 }]);
         let sums = graph.reduce(Reduce::Sum, x, &[1]);
         assert_eq!(costs(&graph, &[sums]), [Costs { bytes: (70 + 10) * 4, flops: 70, half_flops: 0 }]);
-        for (dtype, halves) in [(DType::F32, 0), (DType::F16, 2 * 64 * 32 * 16)] {
+        for (dtype, f16) in [(DType::F32, 0), (DType::F16, 2 * 64 * 32 * 16)] {
             let mut graph = Graph::new();
             let a = graph.input(0, Shape::new(&[64, 32]), dtype);
             let b = graph.input(1, Shape::new(&[32, 16]), dtype);
             let product = graph.contract(Contraction::matmul(&[], 64, 32, 16), a, b);
             let bytes = ((64 * 32 + 32 * 16 + 64 * 16) * dtype.size()) as u64;
-            let wanted = Costs { bytes, flops: 2 * 64 * 32 * 16, half_flops: halves };
+            let wanted = Costs { bytes, flops: 2 * 64 * 32 * 16, half_flops: f16 };
             assert_eq!(costs(&graph, &[product]), [wanted]);
         }
     }

@@ -11,7 +11,7 @@ use crate::contraction::matrix_product::Temporaries;
 use crate::contraction::register_tile::{self, DotTile, Piece, tiles};
 use crate::contraction::row_slices::coordinates;
 use crate::contraction::slice_cuts::{AxisCut, pieces, use_of_lanes};
-use crate::contraction::slice_operand::{AxisRange, Load, Slice, SliceOperand, Way, Window};
+use crate::contraction::slice_operand::{Load, Slice, SliceOperand, SliceRead, Way};
 use crate::error::Error;
 use crate::heuristics::products::{
     ADDED_AT_ONCE, LARGE, LEAST_PART_ROWS, LEAST_TERM_SLICE, MOST_PARTS, PARTIAL_FLOATS, TERM_VECTORS,
@@ -53,59 +53,21 @@ impl Dots {
         };
         let (b, m, k) = (product.batch.len(), product.m.len(), product.k.len());
         let [left_axes, right_axes, whole] = product.axes();
-        // Rows and columns are read by tables, terms by strides.
-        let tables = [b..b + m, b + k..right_axes.len()];
-        let ways = [
-            way(&left, &left_axes, (left_axes.len() - 1, tables[0].clone()), temporaries),
-            way(&right, &right_axes, (b + k - 1, tables[1].clone()), temporaries),
-        ];
-        let extents = |terms: &[usize]| {
-            let one = vec![1; b];
-            [[&one[..], &product.m, terms].concat(), [&one[..], terms, &product.n].concat()]
-        };
-        let cost = |terms: &[usize]| {
-            let [l, r] = extents(terms);
-            let of = |way: Way, load: &Load, axes: &[usize], extent: &[usize], along: (usize, AxisRange)| {
-                match way {
-                    Way::Window => {
-                        Window::new(load.view, axes, extent, along).map_or(0, |window| window.floats())
-                    }
-                    _ => extent.iter().product(),
-                }
-            };
-            of(ways[0], &left, &left_axes, &l, (l.len() - 1, tables[0].clone()))
-                + of(ways[1], &right, &right_axes, &r, (b + k - 1, tables[1].clone()))
-        };
-        // Every slice adds the lanes of every sum, which takes as long as some vectors of terms.
-        let (last, outer) = product.k.split_last().expect("terms");
-        let vectors = outer.iter().product::<usize>() * last.div_ceil(tiles().lanes);
-        let share = cost(&product.k) / (vectors / TERM_VECTORS).clamp(1, MOST_PARTS);
-        let terms = AxisCut::new(&product.k, most.min(share.max(LEAST_TERM_SLICE)), cost);
-        let [left_extent, right_extent] = extents(terms.steps());
         let left_order: Vec<usize> = (b..left_axes.len()).collect();
         let right_order: Vec<usize> = (b + k..right_axes.len()).chain(b..b + k).collect();
+        // Rows and columns are read by tables, terms by strides.
+        let columns = b + k..right_axes.len();
+        let reads = [
+            SliceRead { load: &left, axes: &left_axes, order: &left_order, tables: b..b + m },
+            SliceRead { load: &right, axes: &right_axes, order: &right_order, tables: columns },
+        ];
+        let ways = [way(&reads[0], temporaries), way(&reads[1], temporaries)];
+        let terms = cut(product, &reads, ways, most);
+        let extents = extents(product, terms.steps());
         let copies = [temporaries.reserve(0), temporaries.reserve(0)];
         let specs = &mut *temporaries.specs;
-        let [left_read, right_read] =
-            [(&left_order[..], tables[0].clone()), (&right_order[..], tables[1].clone())];
-        let lhs = SliceOperand::new(
-            &left,
-            &left_axes,
-            &left_extent,
-            left_read,
-            ways[0],
-            (specs, copies[0]),
-            label,
-        )?;
-        let rhs = SliceOperand::new(
-            &right,
-            &right_axes,
-            &right_extent,
-            right_read,
-            ways[1],
-            (specs, copies[1]),
-            label,
-        )?;
+        let lhs = SliceOperand::new(&reads[0], ways[0], &extents[0], specs, copies[0], label)?;
+        let rhs = SliceOperand::new(&reads[1], ways[1], &extents[1], specs, copies[1], label)?;
         let rows = lhs.offsets(b, &product.m);
         let columns = rhs.offsets(b + k, &product.n);
         let sums = product.batches() * rows.len() * columns.len();
@@ -255,16 +217,39 @@ impl Dots {
     }
 }
 
-/// How an operand is read along an axis.
-fn way(load: &Load, axes: &[usize], along: (usize, AxisRange), temporaries: &Temporaries) -> Way {
-    let used = use_of_lanes(axes[along.0], tiles().lanes);
-    if load.is_direct(axes, along.0, temporaries.specs) {
+/// How an operand is read.
+fn way(read: &SliceRead, temporaries: &Temporaries) -> Way {
+    let used = use_of_lanes(read.axes[read.vector()], tiles().lanes);
+    if read.is_direct(temporaries.specs) {
         Way::Memory
-    } else if used >= USED_LANES && Window::new(load.view, axes, axes, along).is_some() {
+    } else if used >= USED_LANES && read.window(read.axes).is_some() {
         Way::Window
     } else {
         Way::Spread
     }
+}
+
+/// How far slices of both operands go that have so many terms.
+fn extents(product: &Product, terms: &[usize]) -> [Vec<usize>; 2] {
+    let one = vec![1; product.batch.len()];
+    [[&one[..], &product.m, terms].concat(), [&one[..], terms, &product.n].concat()]
+}
+
+/// How terms are cut into slices of about `most` floats.
+fn cut(product: &Product, reads: &[SliceRead; 2], ways: [Way; 2], most: usize) -> AxisCut {
+    let floats = |n: usize, extent: &[usize]| match ways[n] {
+        Way::Window => reads[n].window(extent).map_or(0, |window| window.floats()),
+        _ => extent.iter().product(),
+    };
+    let cost = |terms: &[usize]| {
+        let [left, right] = extents(product, terms);
+        floats(0, &left) + floats(1, &right)
+    };
+    // Every slice adds the lanes of every sum, which takes as long as some vectors of terms.
+    let (last, outer) = product.k.split_last().expect("terms");
+    let vectors = outer.iter().product::<usize>() * last.div_ceil(tiles().lanes);
+    let share = cost(&product.k) / (vectors / TERM_VECTORS).clamp(1, MOST_PARTS);
+    AxisCut::new(&product.k, most.min(share.max(LEAST_TERM_SLICE)), cost)
 }
 
 /// The epilogue over the sums of all parts, which are the first part's.

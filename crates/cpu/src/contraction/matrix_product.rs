@@ -117,22 +117,11 @@ impl MatrixPlan {
         let lhs = operand(&product.lhs, &left, [counts[0], counts[1]], temporaries, &mut prepare, label)?;
         let rhs = operand(&product.rhs, &right, [counts[0], counts[3]], temporaries, &mut prepare, label)?;
         let (out, epilogue) = result(product, &whole, temporaries, label)?;
-        let sizes = (product.rows(), product.columns(), product.terms());
-        let plan = MatrixPlan::with(prepare, product.batch.clone(), sizes, (lhs, rhs, out), epilogue);
-        Ok(MatrixPlan { dtype: dtype(product), ..plan })
-    }
-
-    /// A product of matrices that `prepare` makes or that are there, into a matrix that `epilogue` works on.
-    pub fn with(
-        prepare: Vec<Nest>,
-        batch: Vec<usize>,
-        (m, n, k): (usize, usize, usize),
-        (lhs, rhs, out): (ProductMatrix, ProductMatrix, ProductMatrix),
-        epilogue: Option<Nest>,
-    ) -> MatrixPlan {
-        let mut plan = MatrixPlan { prepare, dtype: DType::F32, batch, m, n, k, lhs, rhs, out, epilogue };
+        let (m, n, k) = (product.rows(), product.columns(), product.terms());
+        let (dtype, batch) = (dtype(product), product.batch.clone());
+        let mut plan = MatrixPlan { prepare, dtype, batch, m, n, k, lhs, rhs, out, epilogue };
         plan.fold();
-        plan
+        Ok(plan)
     }
 
     /// Batch axes along which one operand stays are rows or columns of a larger product.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::contraction::matrix_product::{self, Temporaries};
 use crate::contraction::register_tile::{self, Piece, RowTile, tiles};
 use crate::contraction::slice_cuts::{AxisCut, offsets, pieces, use_of_lanes};
-use crate::contraction::slice_operand::{Load, Slice, SliceOperand, Way, Window};
+use crate::contraction::slice_operand::{Load, Slice, SliceOperand, SliceRead, Way};
 use crate::error::Error;
 use crate::heuristics::products::{
     IMAGE_ROWS, LARGE, LEAST_COLUMN_SLICE, MANY_SLICES, PARALLEL_PACKING, USED_LANES, VECTORS_TOGETHER,
@@ -81,12 +81,12 @@ impl Rows {
         let Some(load) = Load::of(&product.rhs) else { return Ok(None) };
         let [left, right, whole] = product.axes();
         let (b, m, k) = (product.batch.len(), product.m.len(), product.k.len());
-        let (way, columns) = cut(product, &load, most, temporaries);
-        let extent = [&vec![1; b][..], &product.k, columns.steps()].concat();
         let order: Vec<usize> = (b..right.len()).collect();
+        let read = SliceRead { load: &load, axes: &right, order: &order, tables: b..b + k };
+        let (way, columns) = cut(product, &read, most, temporaries);
+        let extent = [&vec![1; b][..], &product.k, columns.steps()].concat();
         let copy = temporaries.reserve(0);
-        let order = (&order[..], b..b + k);
-        let rhs = SliceOperand::new(&load, &right, &extent, order, way, (temporaries.specs, copy), label)?;
+        let rhs = SliceOperand::new(&read, way, &extent, temporaries.specs, copy, label)?;
         let terms = rhs.offsets(b, &product.k);
         let mut prepare = Vec::new();
         let lhs = Panels::new(product, &left, temporaries, &mut prepare, label)?;
@@ -203,16 +203,13 @@ pub fn coordinates(sizes: &[usize], position: usize) -> Vec<usize> {
 }
 
 /// How the right operand is read, and how columns are cut.
-fn cut(product: &Product, load: &Load, most: usize, temporaries: &Temporaries) -> (Way, AxisCut) {
-    let right = &product.axes()[1];
-    let (b, vector) = (product.batch.len(), right.len() - 1);
-    let extent = |columns: &[usize]| [&vec![1; b][..], &product.k, columns].concat();
-    let terms = b..b + product.k.len();
-    let window = |columns: &[usize]| Window::new(load.view, right, &extent(columns), (vector, terms.clone()));
-    let used = use_of_lanes(right[vector], tiles().lanes);
+fn cut(product: &Product, read: &SliceRead, most: usize, temporaries: &Temporaries) -> (Way, AxisCut) {
+    let one = vec![1; product.batch.len()];
+    let window = |columns: &[usize]| read.window(&[&one[..], &product.k, columns].concat());
+    let used = use_of_lanes(read.axes[read.vector()], tiles().lanes);
     let way = if product.terms() == 0 {
         Way::Nothing
-    } else if load.is_direct(right, vector, temporaries.specs) {
+    } else if read.is_direct(temporaries.specs) {
         Way::Memory
     } else if window(&product.n).is_some() && (used >= USED_LANES || product.rows() < tiles().lanes) {
         Way::Window

@@ -15,7 +15,7 @@ use crate::interpreter::nest::{Nest, Spec};
 use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{self, DomainRange, ViewAccess};
-use split_window::{ResidueSplit, RowPlaces, Stretch};
+use split_window::{PositionStep, ResidueSplit, RowPlaces, Stretch};
 
 mod split_window;
 
@@ -82,8 +82,37 @@ impl<'a> Load<'a> {
     }
 
     /// Whether tiles may read the memory itself, along `vector`.
-    pub fn is_direct(&self, axes: &[usize], vector: usize, specs: &[Spec]) -> bool {
+    fn is_direct(&self, axes: &[usize], vector: usize, specs: &[Spec]) -> bool {
         self.is_plain(specs) && (axes[vector] == 1 || self.view.strides[vector] == 1)
+    }
+}
+
+/// What slices are read of, and along which axes.
+pub struct SliceRead<'a> {
+    /// What is read.
+    pub load: &'a Load<'a>,
+    /// The sizes of its axes.
+    pub axes: &'a [usize],
+    /// The axes of a spread copy; tiles run along the last one.
+    pub order: &'a [usize],
+    /// Axes that are read by [`SliceOperand::offsets`] alone, so that they need no strides.
+    pub tables: AxisRange,
+}
+
+impl SliceRead<'_> {
+    /// The axis along which tiles run.
+    pub fn vector(&self) -> usize {
+        *self.order.last().expect("an axis")
+    }
+
+    /// Whether tiles may read the memory itself.
+    pub fn is_direct(&self, specs: &[Spec]) -> bool {
+        self.load.is_direct(self.axes, self.vector(), specs)
+    }
+
+    /// The window of slices of at most `extent`; `None` if there is none.
+    pub fn window(&self, extent: &[usize]) -> Option<Window> {
+        Window::new(self, extent)
     }
 }
 
@@ -98,21 +127,17 @@ pub enum Way {
 }
 
 impl SliceOperand {
-    /// Plans to read a load over `axes`, slices of which are at most `extent`; `order` are the axes of a spread copy,
-    /// and its last one that along which tiles run. Axes in `tables` are read by [`SliceOperand::offsets`] alone. `scratch` is
-    /// the buffer that a copy is known by.
+    /// Plans to read slices of at most `extent`. `scratch` is the buffer that a copy is known by.
     pub fn new(
-        load: &Load,
-        axes: &[usize],
-        extent: &[usize],
-        (order, tables): (&[usize], AxisRange),
+        read: &SliceRead,
         way: Way,
-        (specs, scratch): (&mut Vec<Spec>, BufferId),
+        extent: &[usize],
+        specs: &mut [Spec],
+        scratch: BufferId,
         label: &str,
     ) -> Result<SliceOperand, Error> {
+        let SliceRead { load, axes, order, .. } = *read;
         let spec = specs[load.buffer.0 as usize];
-        let window =
-            || Window::new(load.view, axes, extent, (*order.last().expect("an axis"), tables.clone()));
         let (source, strides, copied) = match way {
             Way::Nothing => {
                 let spread = Spread::new(load.view, axes, extent, order);
@@ -123,7 +148,7 @@ impl SliceOperand {
                 (OperandSource::Memory(load.view.clone()), load.view.strides.clone(), 0)
             }
             Way::Window => {
-                let window = window().expect("only asked for where there is one");
+                let window = read.window(extent).expect("only asked for where there is one");
                 let (strides, floats) = (window.strides(axes.len()), window.floats());
                 (OperandSource::Window(window), strides, floats)
             }
@@ -131,7 +156,7 @@ impl SliceOperand {
                 let spread = Spread::new(load.view, axes, extent, order);
                 let strides = spread.strides.clone();
                 let floats = order.iter().map(|&axis| extent[axis]).product();
-                (OperandSource::Spread(spread, window()), strides, floats)
+                (OperandSource::Spread(spread, read.window(extent)), strides, floats)
             }
         };
         let floats = match &source {
@@ -186,7 +211,7 @@ impl SliceOperand {
                 match window {
                     Some(window) => {
                         let first = window.copy(slice, binding, behind);
-                        spread.gather(slice, window, (behind, first), out);
+                        spread.gather(slice, window, behind, first, out);
                     }
                     None => spread.copy(slice, binding, out),
                 }
@@ -264,15 +289,11 @@ enum What {
 }
 
 impl Window {
-    /// The window of a view along whose axis `vector` elements are to be neighbors; `None` if it has none. Axes in
-    /// `tables` need not have strides.
-    pub fn new(
-        view: &View,
-        axes: &[usize],
-        extent: &[usize],
-        (vector, tables): (usize, AxisRange),
-    ) -> Option<Window> {
-        let view = &split_window::guarded(view, axes, vector);
+    /// The window of slices of at most `extent`, along whose last axis of the order elements are to be neighbors; `None` if
+    /// there is none.
+    fn new(read: &SliceRead, extent: &[usize]) -> Option<Window> {
+        let (axes, vector) = (read.axes, read.vector());
+        let view = &split_window::guarded(read.load.view, axes, vector);
         let real = |axis: usize| axes[axis] > 1;
         let mut offset = view.offset;
         let mut free = view.strides.clone();
@@ -306,7 +327,7 @@ impl Window {
         if let What::Guard(number) = last.what
             && view.guards[number].coefficients[vector] > 1
         {
-            let found = ResidueSplit::new(&view.guards[number], (axes, extent), (vector, tables), last.span)?;
+            let found = ResidueSplit::new(&view.guards[number], read, extent, last.span)?;
             last.span = found.floats();
             split = Some(found);
         }
@@ -370,9 +391,9 @@ impl Window {
         let row = *places.last().expect("an innermost dimension");
         let stretches = match &self.split {
             Some(split) => split.stretches(row),
-            None => vec![Stretch::new(0, (1, 0), row)],
+            None => vec![Stretch::new(0, PositionStep { by: 1, remainder: 0 }, row)],
         };
-        self.fill(0, Some(start), &places, (binding, &stretches), out);
+        self.fill(0, Some(start), &places, binding, &stretches, out);
         first
     }
 
@@ -382,7 +403,8 @@ impl Window {
         depth: usize,
         index: Option<i64>,
         places: &[RowPlaces],
-        (binding, stretches): (Binding, &[Stretch]),
+        binding: Binding,
+        stretches: &[Stretch],
         out: &mut [u32],
     ) {
         let (dim, RowPlaces { count, low, size }) = (&self.dims[depth], places[depth]);
@@ -393,7 +415,7 @@ impl Window {
             let position = low + place as i64;
             let index = index.filter(|_| (0..size).contains(&position));
             let index = index.map(|index| index + dim.unit * position);
-            self.fill(depth + 1, index, places, (binding, stretches), out);
+            self.fill(depth + 1, index, places, binding, stretches, out);
         }
     }
 }
@@ -429,7 +451,7 @@ impl Spread {
     }
 
     /// Copies a slice out of its window, whose first element lies at a place of a copy.
-    fn gather(&self, slice: Slice, window: &Window, (from, first): (&[u32], usize), out: &mut [u32]) {
+    fn gather(&self, slice: Slice, window: &Window, from: &[u32], first: usize, out: &mut [u32]) {
         let strides = window.strides(slice.extent.len());
         let (&vector, outer) = self.order.split_last().expect("an axis");
         let table = |&axis: &usize| {
@@ -438,7 +460,7 @@ impl Spread {
             (0..slice.extent[axis]).map(both).collect::<Vec<_>>()
         };
         let tables: Vec<Vec<(isize, isize)>> = outer.iter().map(table).collect();
-        copy_rows(&tables, slice.extent[vector], (from, first as isize), (out, 0));
+        copy_rows(&tables, slice.extent[vector], RowAt { source: first as isize, target: 0 }, from, out);
     }
 
     fn copy(&self, slice: Slice, binding: Binding, out: &mut [u32]) {
@@ -470,17 +492,20 @@ impl Spread {
     }
 }
 
+/// Where a row begins, in what is copied and in the copy.
+#[derive(Clone, Copy)]
+struct RowAt {
+    source: isize,
+    target: isize,
+}
+
 /// Copies rows of `count` words from and to where the tables of the axes outside them say.
-fn copy_rows(
-    tables: &[Vec<(isize, isize)>],
-    count: usize,
-    (from, source): (&[u32], isize),
-    (to, target): (&mut [u32], isize),
-) {
+fn copy_rows(tables: &[Vec<(isize, isize)>], count: usize, at: RowAt, from: &[u32], to: &mut [u32]) {
+    let RowAt { source, target } = at;
     let Some((table, inner)) = tables.split_first() else {
         return to[target as usize..][..count].copy_from_slice(&from[source as usize..][..count]);
     };
     for (s, t) in table {
-        copy_rows(inner, count, (from, source + s), (to, target + t));
+        copy_rows(inner, count, RowAt { source: source + s, target: target + t }, from, to);
     }
 }

@@ -67,6 +67,11 @@ pub struct SourceWords {
     pub scalar: bool,
 }
 
+impl SourceWords {
+    /// What an instruction does not read.
+    pub const NONE: SourceWords = SourceWords { register: 0, scalar: true };
+}
+
 /// A change of register type or precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversion {
@@ -150,7 +155,7 @@ pub struct BytecodeOp {
 impl BytecodeOp {
     /// An instruction that reads nothing.
     pub fn new(code: Opcode, out: RegisterId) -> BytecodeOp {
-        let none = SourceWords { register: 0, scalar: true };
+        let none = SourceWords::NONE;
         BytecodeOp { code, out, a: none, b: none, c: none, wide: false }
     }
 

@@ -1,7 +1,7 @@
 //! Emits what makes a value: an instruction for each tape entry, at its level, once.
 
 use farad_compile::program::{Code as TapeCode, Instr, Reg, View};
-use farad_ir::{Binary, Unary};
+use farad_ir::{Binary, DType, Unary};
 
 use crate::interpreter::bytecode::{BytecodeOp, Opcode, RegisterId, SourceWords, WordType};
 use crate::interpreter::dependence::Dependence;
@@ -110,61 +110,19 @@ impl Emitter<'_> {
 
     fn make(&mut self, i: usize) -> RegisterId {
         let instr: &Instr = &self.fused.tape[i];
-        let (level, depth) = (self.levels[i], self.depths[i]);
-        let none = SourceWords { register: 0, scalar: true };
+        let (level, none) = (self.levels[i], SourceWords::NONE);
         match &instr.code {
             TapeCode::Constant(scalar) => self.leaf(i, Opcode::Constant(register_of(*scalar, instr.dtype))),
             TapeCode::Parameter(n) => self.leaf(i, Opcode::Parameter(*n)),
             TapeCode::Load(buffer, view) => self.load(i, buffer.0 as usize, view),
-            TapeCode::Take { buffer, view, position, stride, size, site } => {
-                let position = position.0 as usize;
-                let grid = self.layout.shape == TileShape::Rows && self.layout.rows > 1;
-                let by_row = level == Dependence::Full && self.levels[position] == Dependence::Outer && grid;
-                let source = if by_row {
-                    SourceWords { register: self.value(position), scalar: false }
-                } else {
-                    self.source(position, level, true)
-                };
-                let touch =
-                    Touch { buffer: buffer.0 as usize, access: self.access(view, level), turned: None };
-                let signed = WordType::of(self.fused.tape[position].dtype) == WordType::Int;
-                self.takes.push(Take { touch, by_row, signed, stride: *stride, size: *size, site: *site });
-                let code = Opcode::Take(self.takes.len() - 1);
-                let stored = WordType::of(self.specs[buffer.0 as usize].dtype);
-                self.arithmetic_then(i, code, [source, none, none], stored)
-            }
+            TapeCode::Take { .. } => self.take(i),
             TapeCode::Position(view) => {
                 let access = self.access(view, level);
                 self.touches.push(Touch { buffer: 0, access, turned: None });
                 let code = Opcode::Position(self.touches.len() - 1);
                 self.arithmetic(i, code, [none; 3])
             }
-            TapeCode::Random(key, stream, view) => {
-                let key = key.map(|r| self.source(r.0 as usize, level, true));
-                let stream = stream.map(|r| {
-                    let source = self.source(r.0 as usize, level, true);
-                    SourceWords { scalar: source.scalar || self.shared[r.0 as usize], ..source }
-                });
-                let access = self.access(view, level);
-                self.randoms.push(RandomBits { access, key, stream });
-                let out = self.arithmetic(i, Opcode::Random(self.randoms.len() - 1), [none; 3]);
-                if key.iter().any(|source| !source.scalar) {
-                    let [a, b, c, d] = key;
-                    self.push(
-                        BytecodeOp { a, b, c, ..BytecodeOp::new(Opcode::Keep, d.register) },
-                        level,
-                        depth,
-                    );
-                }
-                if let Some(a) = stream {
-                    self.push(
-                        BytecodeOp { a, b: a, c: a, ..BytecodeOp::new(Opcode::Keep, a.register) },
-                        level,
-                        depth,
-                    );
-                }
-                out
-            }
+            TapeCode::Random(key, stream, view) => self.random(i, *key, *stream, view),
             TapeCode::Carry(n) => self.carried[*n],
             TapeCode::Unary(Unary::Exp, a) if self.is_difference(*a, level) => {
                 let TapeCode::Binary(_, x, y) = self.fused.tape[a.0 as usize].code else {
@@ -186,21 +144,7 @@ impl Emitter<'_> {
                 let c = self.source(c.0 as usize, level, true);
                 self.arithmetic(i, Opcode::Select, [a, b, c])
             }
-            TapeCode::Cast(a, to) => {
-                let list = conversions(self.kind(*a), *to);
-                let mut source = self.source(a.0 as usize, level, false);
-                for (step, conversion) in list.iter().enumerate() {
-                    let last = step + 1 == list.len();
-                    let out = if last { self.output(i) } else { self.register(level, conversion.is_wide()) };
-                    self.push(
-                        BytecodeOp { a: source, ..BytecodeOp::new(Opcode::Convert(*conversion), out) },
-                        level,
-                        depth,
-                    );
-                    source = SourceWords { register: out, scalar: false };
-                }
-                source.register
-            }
+            TapeCode::Cast(a, to) => self.cast(i, *a, *to),
             TapeCode::Reduce(..) => unreachable!("a reduction is emitted in its pass, before what needs it"),
             TapeCode::Accumulator => unreachable!("checked when loading"),
         }
@@ -262,6 +206,62 @@ impl Emitter<'_> {
         (runs && view.strides[all - 1] != 1).then(|| ViewAccess::new(view, &self.layout.sizes, &domain, &[]))
     }
 
+    fn take(&mut self, i: usize) -> RegisterId {
+        let fused = self.fused;
+        let TapeCode::Take { buffer, view, position, stride, size, site } = &fused.tape[i].code else {
+            unreachable!("checked by the caller")
+        };
+        let (level, position) = (self.levels[i], position.0 as usize);
+        let grid = self.layout.shape == TileShape::Rows && self.layout.rows > 1;
+        let by_row = level == Dependence::Full && self.levels[position] == Dependence::Outer && grid;
+        let source = if by_row {
+            SourceWords { register: self.value(position), scalar: false }
+        } else {
+            self.source(position, level, true)
+        };
+        let touch = Touch { buffer: buffer.0 as usize, access: self.access(view, level), turned: None };
+        let signed = WordType::of(fused.tape[position].dtype) == WordType::Int;
+        self.takes.push(Take { touch, by_row, signed, stride: *stride, size: *size, site: *site });
+        let code = Opcode::Take(self.takes.len() - 1);
+        let stored = WordType::of(self.specs[buffer.0 as usize].dtype);
+        self.arithmetic_then(i, code, [source, SourceWords::NONE, SourceWords::NONE], stored)
+    }
+
+    fn random(&mut self, i: usize, key: [Reg; 4], stream: Option<Reg>, view: &View) -> RegisterId {
+        let (level, depth) = (self.levels[i], self.depths[i]);
+        let key = key.map(|r| self.source(r.0 as usize, level, true));
+        let stream = stream.map(|r| {
+            let source = self.source(r.0 as usize, level, true);
+            SourceWords { scalar: source.scalar || self.shared[r.0 as usize], ..source }
+        });
+        let access = self.access(view, level);
+        self.randoms.push(RandomBits { access, key, stream });
+        let out = self.arithmetic(i, Opcode::Random(self.randoms.len() - 1), [SourceWords::NONE; 3]);
+        if key.iter().any(|source| !source.scalar) {
+            let [a, b, c, d] = key;
+            self.push(BytecodeOp { a, b, c, ..BytecodeOp::new(Opcode::Keep, d.register) }, level, depth);
+        }
+        if let Some(a) = stream {
+            let keep = BytecodeOp { a, b: a, c: a, ..BytecodeOp::new(Opcode::Keep, a.register) };
+            self.push(keep, level, depth);
+        }
+        out
+    }
+
+    fn cast(&mut self, i: usize, a: Reg, to: DType) -> RegisterId {
+        let (level, depth) = (self.levels[i], self.depths[i]);
+        let list = conversions(self.kind(a), to);
+        let mut source = self.source(a.0 as usize, level, false);
+        for (step, conversion) in list.iter().enumerate() {
+            let last = step + 1 == list.len();
+            let out = if last { self.output(i) } else { self.register(level, conversion.is_wide()) };
+            let convert = BytecodeOp { a: source, ..BytecodeOp::new(Opcode::Convert(*conversion), out) };
+            self.push(convert, level, depth);
+            source = SourceWords { register: out, scalar: false };
+        }
+        source.register
+    }
+
     fn load(&mut self, i: usize, buffer: usize, view: &View) -> RegisterId {
         let level = self.levels[i];
         let access = self.access(view, level);
@@ -281,7 +281,7 @@ impl Emitter<'_> {
             self.pass.push(BytecodeOp::new(Opcode::Alias(touch), out));
             return out;
         }
-        let none = SourceWords { register: 0, scalar: true };
+        let none = SourceWords::NONE;
         self.arithmetic_then(i, Opcode::Load(touch), [none; 3], WordType::of(spec.dtype))
     }
 
@@ -291,7 +291,7 @@ impl Emitter<'_> {
         if let Some(out) = sum.then(|| self.mul_add(i, binary, a, b)).flatten() {
             return out;
         }
-        let none = SourceWords { register: 0, scalar: true };
+        let none = SourceWords::NONE;
         if let Some(turned) = turn(binary).filter(|_| self.levels[a.0 as usize] < self.levels[b.0 as usize]) {
             let x = self.source(b.0 as usize, level, false);
             let y = self.source(a.0 as usize, level, true);

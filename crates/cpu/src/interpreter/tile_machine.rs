@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::heuristics::fused::{PATCH_BLOCK, PATCH_ROWS};
-use crate::interpreter::bytecode::{BytecodeOp, Opcode, SourceWords};
+use crate::interpreter::bytecode::{BytecodeOp, Opcode};
 use crate::interpreter::nest::{Nest, RandomBits, Take, TileShape};
 use crate::interpreter::register_slots::RegisterPlace;
 use crate::memory::element_runs::{self, Binding};
@@ -202,46 +202,13 @@ impl<'a> TileMachine<'a> {
             Opcode::Constant(word) => unsafe { self.registers[op.out].write(word as u32) },
             // SAFETY: as above.
             Opcode::Parameter(i) => unsafe { self.registers[op.out].write(self.context.parameters[i]) },
-            Opcode::Alias(i) => {
+            Opcode::Load(i) if self.nest.touches[i].turned.is_some() => {
                 let touch = &self.nest.touches[i];
-                self.registers[op.out] = bindings[touch.buffer].words(touch.access.first(range), n);
+                let turned = touch.turned.as_ref().expect("just seen");
+                self.load_turned(turned, bindings[touch.buffer], tile, self.output(op, n));
             }
-            Opcode::Load(i) => {
-                let touch = &self.nest.touches[i];
-                let out = self.output(op, n);
-                if let Some(turned) = &touch.turned {
-                    return self.load_turned(turned, bindings[touch.buffer], tile, out);
-                }
-                for (at, range) in self.pieces(range, tile, part) {
-                    let out = &mut out[at..at + range.count];
-                    // SAFETY: the program says that this kernel may read the buffer.
-                    unsafe { element_runs::load(&touch.access, range, 0, bindings[touch.buffer], out) };
-                }
-            }
-            Opcode::Store(i) => {
-                let touch = &self.nest.touches[i];
-                let values = self.input(op.a, n);
-                for (at, range) in self.pieces(range, tile, part) {
-                    let values = &values[at..at + range.count];
-                    // SAFETY: views of stores are one-to-one, so that no other tile writes here.
-                    unsafe { element_runs::store(&touch.access, range, bindings[touch.buffer], values) };
-                }
-            }
-            Opcode::SpreadRows => {
-                let (values, out) = (self.input(op.a, tile.rows), self.output(op, n));
-                for (row, &value) in out.chunks_exact_mut(tile.columns).zip(values) {
-                    row.fill(value);
-                }
-            }
-            Opcode::SpreadColumns => {
-                let (values, layout) = (self.input(op.a, tile.rows), &self.nest.layout);
-                let out = self.output(op, layout.rows * layout.columns);
-                out.chunks_exact_mut(tile.rows).for_each(|row| row.copy_from_slice(values));
-            }
-            Opcode::Reduce(i) => self.reduce(i, self.input(op.a, n), tile),
-            Opcode::Take(i) => self.take(&self.nest.takes[i], op, range, tile, part),
             Opcode::Position(i) => {
-                let out = self.output(op, n);
+                let out = self.output::<u32>(op, n);
                 for (at, range) in self.pieces(range, tile, part) {
                     self.nest.touches[i].access.runs(range, |run| {
                         for (i, out) in out[at + run.at..at + run.at + run.len].iter_mut().enumerate() {
@@ -255,8 +222,7 @@ impl<'a> TileMachine<'a> {
                     self.random(&self.nest.randoms[i], op, at, range);
                 }
             }
-            Opcode::Copy => self.output(op, n).copy_from_slice(self.input(op.a, n)),
-            Opcode::Keep => {}
+            _ if self.moved::<u32>(op, range, tile, part) => {}
             // SAFETY: registers hold a tile, and slots keep outputs apart from inputs.
             _ => unsafe { (self.lanes.apply)(op, self.registers, n) },
         }
@@ -309,31 +275,6 @@ impl<'a> TileMachine<'a> {
         }
     }
 
-    pub(super) fn input(&self, source: SourceWords, n: usize) -> &'a [u32] {
-        // SAFETY: a register holds a tile's words, which nothing writes while an instruction reads them.
-        unsafe {
-            std::slice::from_raw_parts(self.registers[source.register], if source.scalar { 1 } else { n })
-        }
-    }
-
-    fn output(&self, op: &BytecodeOp, n: usize) -> &'a mut [u32] {
-        // SAFETY: a register holds a tile's words; an instruction has one output, apart from its inputs.
-        unsafe { std::slice::from_raw_parts_mut(self.registers[op.out], n) }
-    }
-
-    fn reduce(&self, accumulator: usize, words: &[u32], tile: Tile) {
-        let mut state = self.state(accumulator, tile.rows);
-        // SAFETY: these lanes are available.
-        unsafe {
-            match self.nest.layout.shape {
-                TileShape::Rows => {
-                    (self.lanes.reduce_rows)(&mut state, words, tile.columns, tile.first_column)
-                }
-                _ => (self.lanes.reduce_columns)(&mut state, words, tile.rows, tile.first_column),
-            }
-        }
-    }
-
     /// A position brought into range, reported if it was not; `None` where there are no positions.
     pub(super) fn position(&self, take: &Take, word: u32) -> Option<i64> {
         let position = if take.signed { word as i32 as i64 } else { word as i64 };
@@ -344,45 +285,15 @@ impl<'a> TileMachine<'a> {
         Some(position.clamp(0, last))
     }
 
-    fn take(&self, take: &Take, op: &BytecodeOp, range: DomainRange, tile: Tile, part: TilePart) {
-        let out = self.output(op, range.count);
-        let binding = self.context.bindings[take.touch.buffer];
-        let load = |range: DomainRange, word: u32, out: &mut [u32]| match self.position(take, word) {
-            // SAFETY: the program says that this kernel may read the buffer.
-            Some(position) => unsafe {
-                element_runs::load(&take.touch.access, range, position * take.stride, binding, out)
-            },
-            None => out.fill(0),
-        };
-        if take.by_row {
-            let positions = self.input(op.a, tile.rows);
-            for (row, (out, &word)) in out.chunks_exact_mut(tile.columns).zip(positions).enumerate() {
-                let start = range.start + row * self.nest.layout.inner_len;
-                load(DomainRange { start, count: tile.columns, ..range }, word, out);
-            }
-        } else if op.a.scalar {
-            let word = self.input(op.a, 1)[0];
-            self.pieces(range, tile, part)
-                .for_each(|(at, range)| load(range, word, &mut out[at..at + range.count]));
-        } else {
-            let positions = self.input(op.a, range.count);
-            for (at, range) in self.pieces(range, tile, part) {
-                let shifts = |i: usize| self.position(take, positions[at + i]).map(|p| p * take.stride);
-                let out = &mut out[at..at + range.count];
-                // SAFETY: as above.
-                unsafe { element_runs::load_shifted(&take.touch.access, range, shifts, binding, out) };
-            }
-        }
-    }
-
     /// Draws the elements of a range, from `at` on in the tile.
     fn random(&self, random: &RandomBits, op: &BytecodeOp, at: usize, range: DomainRange) {
-        let out = &mut self.output(op, at + range.count)[at..];
-        let key = random.key.map(|source| self.input(source, at + range.count));
+        let out = &mut self.output::<u32>(op, at + range.count)[at..];
+        let key = random.key.map(|source| self.input::<u32>(source, at + range.count));
         let word = |which: usize, i: usize| {
             if random.key[which].scalar { key[which][0] } else { key[which][at + i] }
         };
-        let streams = random.stream.map(|source| (source.scalar, self.input(source, at + range.count)));
+        let streams =
+            random.stream.map(|source| (source.scalar, self.input::<u32>(source, at + range.count)));
         let stream = |i: usize| match streams {
             Some((scalar, words)) => words[if scalar { 0 } else { at + i }],
             None => 0,

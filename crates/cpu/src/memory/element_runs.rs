@@ -1,4 +1,4 @@
-//! Between memory and registers: runs of stored elements as 32-bit words, and back.
+//! Between memory and registers: runs of stored elements as words of registers, and back.
 //!
 //! Invariant: every run is checked against its buffer before memory is touched.
 
@@ -25,20 +25,17 @@ unsafe impl Send for Binding {}
 unsafe impl Sync for Binding {}
 
 impl Binding {
-    /// The words from `index` on, for dtypes that are words. Panics unless `count` of them are in the buffer.
+    /// The words from `index` on, for dtypes that are 32-bit words. Panics unless `count` of them are in the buffer.
     pub fn words(&self, index: i64, count: usize) -> *mut u32 {
-        self.check(StridedRun { at: 0, len: count, index, stride: 1 });
-        debug_assert_eq!(self.dtype.size(), 4);
-        // SAFETY: the run was checked.
-        unsafe { self.start.cast::<u32>().offset(index as isize) }
+        self.register_words(index, count)
     }
 
-    /// As [`Binding::words`], for wide dtypes.
-    pub fn wide_words(&self, index: i64, count: usize) -> *mut u64 {
+    /// As [`Binding::words`], for dtypes that are as long as a register.
+    pub fn register_words<W: RegisterWord>(&self, index: i64, count: usize) -> *mut W {
         self.check(StridedRun { at: 0, len: count, index, stride: 1 });
-        debug_assert_eq!(self.dtype.size(), 8);
+        debug_assert_eq!(self.dtype.size(), size_of::<W>());
         // SAFETY: the run was checked.
-        unsafe { self.start.cast::<u64>().offset(index as isize) }
+        unsafe { self.start.cast::<W>().offset(index as isize) }
     }
 
     /// The buffer as seen from an element further on. Panics unless that is in it, or at its end.
@@ -63,8 +60,8 @@ impl Binding {
 
 /// An element type in memory, and the register that holds it.
 trait RunElement: Copy + 'static {
-    /// What a register holds: 32 bits, or 64 for wide dtypes.
-    type Word: Copy + Default;
+    /// What its register holds.
+    type Word: RegisterWord;
     fn word(self) -> Self::Word;
     fn of(word: Self::Word) -> Self;
 
@@ -145,35 +142,108 @@ macro_rules! by_dtype {
     };
 }
 
+/// What a register holds: 32 bits, or 64 for wide dtypes. Functions that are generic in it read and write elements of a dtype
+/// by registers of its length.
+pub trait RegisterWord: Copy + Default + 'static {
+    /// What [`load`] does.
+    ///
+    /// # Safety
+    /// As for [`load`].
+    unsafe fn load(access: &ViewAccess, range: DomainRange, shift: i64, binding: Binding, out: &mut [Self]);
+
+    /// What [`load_shifted`] does.
+    ///
+    /// # Safety
+    /// As for [`load`].
+    unsafe fn load_shifted(
+        access: &ViewAccess,
+        range: DomainRange,
+        shifts: impl Fn(usize) -> Option<i64>,
+        binding: Binding,
+        out: &mut [Self],
+    );
+
+    /// What [`store`] does.
+    ///
+    /// # Safety
+    /// As for [`store`].
+    unsafe fn store(access: &ViewAccess, range: DomainRange, binding: Binding, values: &[Self]);
+}
+
+impl RegisterWord for u32 {
+    #[inline(always)]
+    unsafe fn load(access: &ViewAccess, range: DomainRange, shift: i64, binding: Binding, out: &mut [u32]) {
+        if access.is_run() && binding.dtype.size() == 4 {
+            let from = binding.words(access.first(range) + shift, range.count);
+            // SAFETY: the words were checked to be in the buffer; scratch never overlaps it.
+            return unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), range.count) };
+        }
+        // SAFETY: as promised by the caller.
+        unsafe { by_dtype!(binding.dtype, load_periods(access, range, shift, binding, out)) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_shifted(
+        access: &ViewAccess,
+        range: DomainRange,
+        shifts: impl Fn(usize) -> Option<i64>,
+        binding: Binding,
+        out: &mut [u32],
+    ) {
+        // SAFETY: as promised by the caller.
+        unsafe { by_dtype!(binding.dtype, load_shifted_as(access, range, &shifts, binding, out)) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(access: &ViewAccess, range: DomainRange, binding: Binding, values: &[u32]) {
+        // SAFETY: as promised by the caller.
+        unsafe { by_dtype!(binding.dtype, store_as(access, range, binding, values)) }
+    }
+}
+
+impl RegisterWord for u64 {
+    #[inline(always)]
+    unsafe fn load(access: &ViewAccess, range: DomainRange, shift: i64, binding: Binding, out: &mut [u64]) {
+        debug_assert!(binding.dtype.is_wide());
+        // SAFETY: as promised by the caller.
+        unsafe { load_periods::<u64>(access, range, shift, binding, out) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_shifted(
+        access: &ViewAccess,
+        range: DomainRange,
+        shifts: impl Fn(usize) -> Option<i64>,
+        binding: Binding,
+        out: &mut [u64],
+    ) {
+        debug_assert!(binding.dtype.is_wide());
+        // SAFETY: as promised by the caller.
+        unsafe { load_shifted_as::<u64>(access, range, &shifts, binding, out) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(access: &ViewAccess, range: DomainRange, binding: Binding, values: &[u64]) {
+        debug_assert!(binding.dtype.is_wide());
+        // SAFETY: as promised by the caller.
+        unsafe { store_as::<u64>(access, range, binding, values) }
+    }
+}
+
 /// Reads a range into `out`, zero where elements do not exist. `shift` is added to every index.
 ///
 /// # Safety
 /// The binding's memory must be readable, and nothing may write what is read.
-pub unsafe fn load(access: &ViewAccess, range: DomainRange, shift: i64, binding: Binding, out: &mut [u32]) {
-    debug_assert_eq!(out.len(), range.count);
-    if access.is_run() && binding.dtype.size() == 4 {
-        let from = binding.words(access.first(range) + shift, range.count);
-        // SAFETY: the words were checked to be in the buffer; scratch never overlaps it.
-        return unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), range.count) };
-    }
-    // SAFETY: as promised by the caller.
-    unsafe { by_dtype!(binding.dtype, load_periods(access, range, shift, binding, out)) }
-}
-
-/// As [`load`], of a wide dtype.
-///
-/// # Safety
-/// As for [`load`].
-pub unsafe fn load_wide(
+pub unsafe fn load<W: RegisterWord>(
     access: &ViewAccess,
     range: DomainRange,
     shift: i64,
     binding: Binding,
-    out: &mut [u64],
+    out: &mut [W],
 ) {
-    debug_assert!(out.len() == range.count && binding.dtype.is_wide());
+    debug_assert_eq!(out.len(), range.count);
     // SAFETY: as promised by the caller.
-    unsafe { load_periods::<u64>(access, range, shift, binding, out) }
+    unsafe { W::load(access, range, shift, binding, out) }
 }
 
 /// Reads what repeats itself once.
@@ -254,31 +324,15 @@ unsafe fn read_run<T: RunElement>(start: *const T, stride: isize, out: &mut [T::
 ///
 /// # Safety
 /// As for [`load`].
-pub unsafe fn load_shifted(
+pub unsafe fn load_shifted<W: RegisterWord>(
     access: &ViewAccess,
     range: DomainRange,
     shifts: impl Fn(usize) -> Option<i64>,
     binding: Binding,
-    out: &mut [u32],
+    out: &mut [W],
 ) {
     // SAFETY: as promised by the caller.
-    unsafe { by_dtype!(binding.dtype, load_shifted_as(access, range, &shifts, binding, out)) }
-}
-
-/// As [`load_shifted`], of a wide dtype.
-///
-/// # Safety
-/// As for [`load`].
-pub unsafe fn load_wide_shifted(
-    access: &ViewAccess,
-    range: DomainRange,
-    shifts: impl Fn(usize) -> Option<i64>,
-    binding: Binding,
-    out: &mut [u64],
-) {
-    debug_assert!(binding.dtype.is_wide());
-    // SAFETY: as promised by the caller.
-    unsafe { load_shifted_as::<u64>(access, range, &shifts, binding, out) }
+    unsafe { W::load_shifted(access, range, shifts, binding, out) }
 }
 
 unsafe fn load_shifted_as<T: RunElement>(
@@ -309,20 +363,15 @@ unsafe fn load_shifted_as<T: RunElement>(
 ///
 /// # Safety
 /// The binding's memory must be writable and this range written by this thread alone.
-pub unsafe fn store(access: &ViewAccess, range: DomainRange, binding: Binding, values: &[u32]) {
+pub unsafe fn store<W: RegisterWord>(
+    access: &ViewAccess,
+    range: DomainRange,
+    binding: Binding,
+    values: &[W],
+) {
     debug_assert_eq!(values.len(), range.count);
     // SAFETY: as promised by the caller.
-    unsafe { by_dtype!(binding.dtype, store_as(access, range, binding, values)) }
-}
-
-/// As [`store`], of a wide dtype.
-///
-/// # Safety
-/// As for [`store`].
-pub unsafe fn store_wide(access: &ViewAccess, range: DomainRange, binding: Binding, values: &[u64]) {
-    debug_assert!(values.len() == range.count && binding.dtype.is_wide());
-    // SAFETY: as promised by the caller.
-    unsafe { store_as::<u64>(access, range, binding, values) }
+    unsafe { W::store(access, range, binding, values) }
 }
 
 unsafe fn store_as<T: RunElement>(
@@ -352,65 +401,4 @@ unsafe fn store_as<T: RunElement>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use farad_compile::program::View;
-
-    fn round_trip<T: Copy + PartialEq + std::fmt::Debug>(dtype: DType, data: &mut [T], words: &[u32]) {
-        let binding = Binding { start: data.as_mut_ptr().cast(), len: data.len(), dtype };
-        for (offset, stride) in [(0, 1), (data.len() as i64 - 1, -1)] {
-            let view = View { offset, strides: vec![stride], guards: vec![] };
-            let access = ViewAccess::new(&view, &[data.len()], &[0], &[]);
-            let range = DomainRange { start: 0, count: data.len(), fixed: &[] };
-            let mut out = vec![7; data.len()];
-            let before = data.to_vec();
-            // SAFETY: the binding is this slice.
-            unsafe { load(&access, range, 0, binding, &mut out) };
-            let mut want = words.to_vec();
-            if stride < 0 {
-                want.reverse();
-            }
-            assert_eq!(out, want, "{dtype}");
-            // SAFETY: as above.
-            unsafe { store(&access, range, binding, &out) };
-            assert_eq!(data, &before[..], "{dtype}");
-        }
-    }
-
-    #[test]
-    fn every_dtype_goes_in_and_out() {
-        let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-        let floats = [1.5f32, -2.0, 0.0, 8.0, 0.25];
-        round_trip(DType::F32, &mut floats.clone(), &bits(&floats));
-        round_trip(DType::F16, &mut floats.map(f16::from_f32), &bits(&floats));
-        round_trip(DType::BF16, &mut floats.map(bf16::from_f32), &bits(&floats));
-        round_trip(DType::I32, &mut [-5i32, 7, 0], &[-5i32 as u32, 7, 0]);
-        round_trip(DType::U8, &mut [0u8, 255, 3], &[0, 255, 3]);
-        round_trip(DType::U16, &mut [0u16, 65_535, 3], &[0, 65_535, 3]);
-        round_trip(DType::I8, &mut [-5i8, 127, -128], &[-5i32 as u32, 127, -128i32 as u32]);
-        round_trip(DType::I16, &mut [-5i16, 32_767, 0], &[-5i32 as u32, 32_767, 0]);
-        round_trip(DType::Bool, &mut [0u32, 1], &[0, 1]);
-    }
-
-    #[test]
-    fn repeated_contents_are_repeated() {
-        let mut bias = [1u32, 2, 3];
-        let binding = Binding { start: bias.as_mut_ptr().cast(), len: 3, dtype: DType::U32 };
-        let view = View { offset: 0, strides: vec![0, 1], guards: vec![] };
-        let access = ViewAccess::new(&view, &[5, 3], &[0, 1], &[]);
-        let mut out = [0; 11];
-        // SAFETY: the binding is this array.
-        unsafe { load(&access, DomainRange { start: 2, count: 11, fixed: &[] }, 0, binding, &mut out) };
-        assert_eq!(out, [3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1]);
-    }
-
-    #[test]
-    #[should_panic(expected = "view: leaves its buffer: 1..=3 (3 vs 3)")]
-    fn a_run_outside_its_buffer_panics() {
-        let mut data = [1u32, 2, 3];
-        let binding = Binding { start: data.as_mut_ptr().cast(), len: 3, dtype: DType::U32 };
-        let access = ViewAccess::new(&View { offset: 1, strides: vec![1], guards: vec![] }, &[3], &[0], &[]);
-        // SAFETY: the binding is this array.
-        unsafe { load(&access, DomainRange { start: 0, count: 3, fixed: &[] }, 0, binding, &mut [0; 3]) };
-    }
-}
+mod tests;

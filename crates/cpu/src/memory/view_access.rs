@@ -1,7 +1,7 @@
 //! Views made ready to read: axes collapsed, bounds known, conditions as intervals.
 //!
 //! A tile covers a range of linear positions of a *domain* (some axes in some order), the other axes being held fixed.
-//! An [`ViewAccess`] is a view over that domain with neighboring axes merged wherever its strides allow, so that most
+//! A [`ViewAccess`] is a view over that domain with neighboring axes merged wherever its strides allow, so that most
 //! accesses are one run.
 
 use farad_compile::program::View;

@@ -32,8 +32,8 @@ pub(super) fn write(
     let across = tile.group().1;
     let down = module.bind("m", &format!("subgroup / {across}u * {}u", tile.rows));
     let right = module.bind("n", &format!("subgroup % {across}u * {}u", tile.columns));
-    let halves = multiply(module, operands, terms, tile, batch, [at.0, at.1], [&down, &right]);
-    let rooms = rooms(tile.group().0, halves);
+    let f16_count = multiply(module, operands, terms, tile, batch, [at.0, at.1], [&down, &right]);
+    let rooms = rooms(tile.group().0, f16_count);
     finish(module, tile, rooms, batch, [&format!("{} + {down}", at.0), &format!("{} + {right}", at.1)]);
 }
 
@@ -58,7 +58,7 @@ fn multiply(
     let right = Side::new(module, &operands[1], tile, start(at[1]));
     let mut sides = [left, right];
     for (side, name) in sides.iter_mut().zip(["a", "b"]) {
-        module.global(&format!("var<workgroup> halves_{name}: array<f16, {}>;", side.halves()));
+        module.global(&format!("var<workgroup> halves_{name}: array<f16, {}>;", side.f16_count()));
         side.declare(module, "");
     }
     line!(module, "for (var k0 = 0u; k0 < {terms}; k0 += {}u) {{", tile.k);
@@ -79,13 +79,13 @@ fn multiply(
     }
     module.line("workgroupBarrier();");
     module.line("}");
-    sides.iter().map(Side::halves).sum()
+    sides.iter().map(Side::f16_count).sum()
 }
 
 /// Subgroups that take their results through workgroup memory at a time: as many as fit beside so many
 /// halves, in equal turns.
-fn rooms(subgroups: usize, halves: usize) -> usize {
-    let most = COMFORT.saturating_sub(2 * halves) / (SIDE * SIDE * 4);
+fn rooms(subgroups: usize, f16_count: usize) -> usize {
+    let most = COMFORT.saturating_sub(2 * f16_count) / (SIDE * SIDE * 4);
     (1..=most.clamp(1, subgroups)).rev().find(|&rooms| subgroups.is_multiple_of(rooms)).unwrap_or(1)
 }
 

@@ -8,7 +8,7 @@ use super::plan::read;
 use super::space;
 
 /// Whether both operands are halves wherever they are read, so that nothing is lost in tiles of halves.
-pub(crate) fn are_halves(product: &Product, program: &Program) -> bool {
+pub(crate) fn are_f16(product: &Product, program: &Program) -> bool {
     is_half(&product.lhs, program) && is_half(&product.rhs, program)
 }
 

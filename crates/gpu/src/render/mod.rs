@@ -68,8 +68,8 @@ pub fn render(
                 let tile = tuning::tile(tuning, &shape, capabilities);
                 let fours =
                     || [true, false].map(|left| layout::OperandLayout::of(&canonical, left).is_in_fours());
-                let halves = shape.halves && capabilities.cooperative > 0 && fours() == [true, true];
-                let tile = tile.unwrap_or_else(|| product::ProductTile::of(&canonical, halves));
+                let is_f16 = shape.is_f16 && capabilities.cooperative > 0 && fours() == [true, true];
+                let tile = tile.unwrap_or_else(|| product::ProductTile::of(&canonical, is_f16));
                 module::build(kernel.touches(), context, |module| product::write(module, &canonical, tile))
             }
         },

@@ -25,7 +25,7 @@ pub(super) struct BoundArray {
     /// Elements are atomic words.
     pub atomic: bool,
     /// Elements are `vec4<f16>` where they would be `vec2<u32>`.
-    halves: bool,
+    is_f16: bool,
     uses_wide: bool,
     needs_atomic: bool,
 }
@@ -84,7 +84,7 @@ pub(super) fn build<'a>(
                 write,
                 wide,
                 atomic: false,
-                halves: false,
+                is_f16: false,
                 uses_wide: false,
                 needs_atomic: false,
             }
@@ -115,7 +115,7 @@ pub(super) fn build<'a>(
         for bound in &mut bounds {
             bound.atomic = bound.needs_atomic;
             bound.wide = bound.uses_wide && !bound.atomic;
-            (bound.uses_wide, bound.needs_atomic, bound.halves) = (false, bound.atomic, false);
+            (bound.uses_wide, bound.needs_atomic, bound.is_f16) = (false, bound.atomic, false);
         }
     }
 }
@@ -259,7 +259,7 @@ impl WgslModule<'_> {
 
     /// Makes the elements of a binding `vec4<f16>`: for halves that the text takes by fours and only so.
     pub fn take_halves(&mut self, bound: usize) {
-        self.bounds[bound].halves = true;
+        self.bounds[bound].is_f16 = true;
         self.take_wide(bound);
     }
 
@@ -284,7 +284,7 @@ impl WgslModule<'_> {
                 .expect("strings take everything");
         }
         let body = format!("{}{}", self.globals, self.text);
-        text.push_str(&prelude::used(&body, self.capabilities.rounds_halves));
+        text.push_str(&prelude::used(&body, self.capabilities.rounds_f16));
         text.push_str(&self.globals);
         write!(text, "@compute @workgroup_size({})\nfn main(", launch.threads)
             .expect("strings take everything");
@@ -318,7 +318,7 @@ impl BoundArray {
     fn element(&self) -> &'static str {
         match (self.dtype, self.wide, self.atomic) {
             (_, _, true) => "atomic<u32>",
-            (DType::F16, true, _) if self.halves => "vec4<f16>",
+            (DType::F16, true, _) if self.is_f16 => "vec4<f16>",
             (DType::F32, true, _) => "vec4<f32>",
             (DType::F32, false, _) => "f32",
             (DType::I32, true, _) => "vec4<i32>",

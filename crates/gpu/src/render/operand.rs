@@ -209,7 +209,7 @@ impl<'p> Side<'p> {
     }
 
     /// Halves of a tile of halves.
-    pub fn halves(&self) -> usize {
+    pub fn f16_count(&self) -> usize {
         self.stride() * if self.along_terms { self.width } else { self.depth }
     }
 

@@ -44,15 +44,15 @@ pub(super) fn write(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
 fn grouping(module: &WgslModule, kernel: &Fused) -> (usize, usize) {
     let inner = kernel.axes[kernel.axes.len() - 1];
     let total: usize = kernel.axes.iter().product();
-    let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
+    let is_half = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
     let random = kernel.tape.iter().any(|instr| matches!(instr.code, Code::Random(..)));
     match () {
         // Two groups in flight hide the arithmetic of one behind the memory of the other; four are
         // slower again.
         _ if inner.is_multiple_of(4) && total >= TWO_GROUPS => (4, 2),
         // Windows of two side by side: two halves are a word.
-        _ if inner == 2 && halves => (2, 1),
-        _ if inner.is_multiple_of(4) || ((halves || random) && inner > 1) => (4, 1),
+        _ if inner == 2 && is_half => (2, 1),
+        _ if inner.is_multiple_of(4) || ((is_half || random) && inner > 1) => (4, 1),
         _ if total >= FOUR_APART => (1, 4),
         _ => (1, 1),
     }

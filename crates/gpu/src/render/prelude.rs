@@ -10,14 +10,14 @@ const TEXT: &str = include_str!("../wgsl/prelude.wgsl");
 const ROUNDED_BY_THE_ADAPTER: &str = "fn farad_half(x: f32) -> f32 {\n    return x;\n}\n";
 
 /// The prelude's functions that `text` calls, directly or through each other, in file order;
-/// `rounds_halves`: whether the adapter rounds to halves as it should.
-pub(super) fn used(text: &str, rounds_halves: bool) -> String {
+/// `rounds_f16`: whether the adapter rounds to halves as it should.
+pub(super) fn used(text: &str, rounds_f16: bool) -> String {
     static TEXTS: [OnceLock<WgslText>; 2] = [OnceLock::new(), OnceLock::new()];
     static FUNCTIONS: [OnceLock<Vec<(&str, &str)>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let which = usize::from(rounds_halves);
+    let which = usize::from(rounds_f16);
     let functions = FUNCTIONS[which].get_or_init(|| {
         let text = WgslText::new(TEXT);
-        let text = if rounds_halves { text.region("half", ROUNDED_BY_THE_ADAPTER) } else { text };
+        let text = if rounds_f16 { text.region("half", ROUNDED_BY_THE_ADAPTER) } else { text };
         functions(TEXTS[which].get_or_init(|| text).as_ref())
     });
     let mut needed = vec![false; functions.len()];

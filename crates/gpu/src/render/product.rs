@@ -60,7 +60,7 @@ pub(crate) struct Choice {
 /// The `number`-th tile of the model: rows and columns that a thread or a subgroup holds, groups that share the terms.
 const fn choice(number: usize, rows: usize, columns: usize, split: usize) -> Choice {
     let cost = tiles::TILES[number];
-    let form = if cost.halves { ProductForm::Cooperative } else { ProductForm::Scalar };
+    let form = if cost.is_f16 { ProductForm::Cooperative } else { ProductForm::Scalar };
     Choice { tile: ProductTile { m: cost.m, n: cost.n, k: cost.k, rows, columns, split, form }, cost }
 }
 

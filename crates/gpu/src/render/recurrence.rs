@@ -16,12 +16,12 @@ use crate::heuristics::recurrences::{FEW_CARRIES, MANY, MANY_RANDOM, THREADS};
 fn lanes(module: &WgslModule, kernel: &Recurrence) -> usize {
     let elements = &kernel.axes[..kernel.axes.len() - 1];
     let (inner, total) = (elements[elements.len() - 1], kernel.elements());
-    let halves = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
+    let is_half = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
     let random = kernel.tape.iter().any(|instr| matches!(instr.code, Code::Random(..)));
     match () {
         _ if inner == 1 || kernel.carries.len() > FEW_CARRIES => 1,
         // Two halves are a word.
-        _ if halves || (random && total >= MANY_RANDOM) => 4,
+        _ if is_half || (random && total >= MANY_RANDOM) => 4,
         _ if inner.is_multiple_of(4) && total >= MANY => 4,
         _ => 1,
     }

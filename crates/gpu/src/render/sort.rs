@@ -35,7 +35,7 @@ const DIGIT: u32 = Sort::DIGITS.trailing_zeros();
 const WORDS: u32 = 0;
 const SIGNED: u32 = 1;
 const FLOATS: u32 = 2;
-const HALVES: u32 = 3;
+const F16: u32 = 3;
 
 fn text() -> Arc<str> {
     static TEXT: OnceLock<Arc<str>> = OnceLock::new();
@@ -92,7 +92,7 @@ impl Sorting<'_> {
     /// Words for a launch that reads the operand and writes the result.
     fn sizes(&self) -> SortSizes {
         let (kind, ones) = match self.dtype {
-            DType::F16 => (HALVES, 0xffff),
+            DType::F16 => (F16, 0xffff),
             DType::F32 => (FLOATS, u32::MAX),
             DType::I32 => (SIGNED, u32::MAX),
             DType::Bool => (WORDS, 1),
@@ -246,5 +246,24 @@ impl Sorting<'_> {
             workgroups: grid,
             costs: Costs { bytes: bytes as u64, ..Costs::default() },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fields of `Sizes` that a text declares, in order.
+    fn declared(text: &str) -> Vec<&str> {
+        let (_, rest) = text.split_once("struct Sizes {").expect("the uniform");
+        let (fields, _) = rest.split_once('}').expect("its end");
+        let lines = fields.lines().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !line.starts_with("//")).collect()
+    }
+
+    #[test]
+    fn the_selection_stands_beside_the_sort_that_it_is_part_of() {
+        // `select.wgsl` repeats the uniform so that it is valid by itself.
+        assert_eq!(declared(SELECT), declared(SORT));
     }
 }

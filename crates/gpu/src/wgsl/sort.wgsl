@@ -40,7 +40,7 @@ struct Sizes {
 const WORDS = 0u;
 const SIGNED = 1u;
 const FLOATS = 2u;
-const HALVES = 3u;
+const F16 = 3u;
 
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 
@@ -63,7 +63,7 @@ fn key(element: u32) -> u32 {
     var word: u32;
     var sign = 0x80000000u;
     var infinity = 0x7f800000u;
-    if (sizes.kind == HALVES) {
+    if (sizes.kind == F16) {
         word = (source[i / 2u] >> (i % 2u * 16u)) & 0xffffu;
         sign = 0x8000u;
         infinity = 0x7c00u;

@@ -237,10 +237,9 @@ pub(crate) fn value(
     let (mut at, mut y_base) = (vec![0usize; c.sizes.len()], 0i64);
     loop {
         if let Some(run) = solve(&reads, inner_size as i64, period) {
-            let (l, l_step) = locate(&reads[..split], &run);
-            let (r, r_step) = locate(&reads[split..], &run);
-            let place = (y_base + y_step * run.first, y_step * run.step);
-            accumulate(&mut y, place, lhs, (l, l_step), rhs, (r, r_step), run.count);
+            let (left, right) = (locate(&reads[..split], &run), locate(&reads[split..], &run));
+            let result = StridedWalk { at: y_base + y_step * run.first, step: y_step * run.step };
+            accumulate(&mut y, result, lhs, left, rhs, right, run.count);
         }
         // The next setting of the other axes, the last one fastest.
         let mut others = (0..c.sizes.len()).rev().filter(|&axis| Some(axis) != inner);
@@ -303,27 +302,37 @@ fn solve(reads: &[AxisRead], size: i64, period: i64) -> Option<InnerRun> {
     Some(InnerRun { first, step: period, count: ((high - first) / period + 1) as usize })
 }
 
-/// The operand's index at the first setting of a run, and how far the next one is.
-fn locate(reads: &[AxisRead], run: &InnerRun) -> (i64, i64) {
+/// An index, and how far the next one is.
+#[derive(Clone, Copy)]
+struct StridedWalk {
+    at: i64,
+    step: i64,
+}
+
+/// The operand's indices over a run.
+fn locate(reads: &[AxisRead], run: &InnerRun) -> StridedWalk {
     let (mut index, mut step) = (0, 0);
     for read in reads {
         let k = read.inner;
         index += (read.sum + k * run.first) / read.divisor * read.stride;
         step += k * run.step / read.divisor * read.stride;
     }
-    (index, step)
+    StridedWalk { at: index, step }
 }
 
 /// `y[i] += lhs[j] · rhs[k]` for `count` steps from given starts, each with its own stride.
 fn accumulate(
     y: &mut [f64],
-    (mut i, i_step): (i64, i64),
+    result: StridedWalk,
     lhs: &[f64],
-    (mut j, j_step): (i64, i64),
+    left: StridedWalk,
     rhs: &[f64],
-    (mut k, k_step): (i64, i64),
+    right: StridedWalk,
     count: usize,
 ) {
+    let StridedWalk { at: mut i, step: i_step } = result;
+    let StridedWalk { at: mut j, step: j_step } = left;
+    let StridedWalk { at: mut k, step: k_step } = right;
     if i_step == 0 {
         let mut sum = 0.0;
         for _ in 0..count {

@@ -98,10 +98,10 @@ impl Flat {
         let numbers = numbers.into_iter().map(|number| step.number(number)).collect();
         let limits = clip.numbers().into_iter().map(|number| step.number(number)).collect();
         let noise = self.noise.map(|noise| noise.record(&mut step, self.step));
-        let halves = step.spend(&ids);
+        let has_f16 = step.spend(&ids);
         let (scale, skipped) = match layout.len {
             0 => (None, None),
-            _ => scaling.record(&mut step, halves, *clip != Clip::None, location)?,
+            _ => scaling.record(&mut step, has_f16, *clip != Clip::None, location)?,
         };
         let from_loss = matches!(source, StepSource::Loss(_));
         let parts =

@@ -30,7 +30,7 @@ pub struct Slot {
     pub offset: usize,
     /// The parameter's sizes.
     pub shape: Shape,
-    /// What the rule calls parameters of this shape ([`Rule::class`](super::UpdateRule::class)).
+    /// What the rule calls parameters of this shape ([`UpdateRule::class`](super::UpdateRule::class)).
     pub class: usize,
 }
 

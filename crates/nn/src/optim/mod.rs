@@ -3,7 +3,7 @@
 //! All parameters of an optimizer lie in one array, gradients in another, moments in more, so the update is
 //! one kernel. Parameters are parts of the array, and the forward pass reads them there.
 //!
-//! An optimizer is one file, with its formula as a [`UpdateRule`], and one row of the table below. What they share:
+//! An optimizer is one file, with its formula as an [`UpdateRule`], and one row of the table below. What they share:
 //! `updater` is what users hold, `flat` runs a step from end to end, and `program` builds its graph with the
 //! IR's `Var`. `layout` and `array` say where parameters lie, `scale` is the loss scale, and `state` is what
 //! is saved.

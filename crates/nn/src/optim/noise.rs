@@ -70,7 +70,7 @@ impl Noise {
     }
 }
 
-/// Uniform random numbers from 0 to 1, as [`Tensor::rand`](crate::Tensor::rand) makes them.
+/// Uniform random numbers from 0 to 1, as [`Tensor::rand`](farad_tensor::Tensor::rand) makes them.
 fn fraction(graph: &mut Graph, key: [NodeId; 4], shape: Shape) -> NodeId {
     let bits = graph.push(Op::Random(shape), &key);
     let eight = graph.fill(Scalar::u32(8), shape);

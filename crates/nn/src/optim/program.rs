@@ -1,6 +1,6 @@
 //! The program of a step: gradients, clipping and the rule, written as one graph.
 //!
-//! Invariant: the graph depends on nothing but what [`Structure`] hashes; numbers are its inputs.
+//! Invariant: the graph depends on nothing but what [`StepProgram`] hashes; numbers are its inputs.
 
 use std::hash::{Hash, Hasher};
 

@@ -88,7 +88,7 @@ pub trait UpdateRule: 'static {
     fn update<'g>(form: &Self::Form, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>);
 }
 
-/// What a [`UpdateRule`] is given to write the update of all parameters: nodes of one axis, with a place for every
+/// What an [`UpdateRule`] is given to write the update of all parameters: nodes of one axis, with a place for every
 /// element of every parameter.
 pub struct Update<'g> {
     /// The parameters.

@@ -72,17 +72,17 @@ impl Scaling {
         Ok(self.words.as_ref().expect("made above"))
     }
 
-    /// The nodes of the scale in a step's program, if there are `halves` or were some before; else that of the word
+    /// The nodes of the scale in a step's program, if it `has_f16` or had some before; else that of the word
     /// that counts what clipping skips, if it is `judged` whether gradients are finite.
     pub fn record(
         &mut self,
         step: &mut EngineStep,
-        halves: bool,
+        has_f16: bool,
         judged: bool,
         location: &'static Location<'static>,
     ) -> Result<(Option<Scale>, Option<NodeId>)> {
         let device = step.device().clone();
-        if halves || self.words.is_some() {
+        if has_f16 || self.words.is_some() {
             let words = step.input(self.words(&device, location)?);
             return Ok((Some(Scale { words, growth: step.number(self.settings.growth as f32) }), None));
         }

@@ -15,10 +15,11 @@ const FORWARD: &str = include_str!("forward.wgsl");
 const QUERIES: &str = include_str!("queries.wgsl");
 const KEYS: &str = include_str!("keys.wgsl");
 
-/// Bytes of workgroup memory that large GPUs have.
+/// Bytes of workgroup memory that large GPUs have. Not measured.
 const LARGE: u32 = 48 << 10;
 
-/// Rows that a workgroup has and that pass by at once, the best first.
+/// Rows that a workgroup has and that pass by at once, the largest first. Case: `attention_fwdbwd_32x6x256x64_f32`; what was
+/// tried is in docs/lab/attention.md. The smaller ones are for adapters with less memory, and not measured.
 const TILES: [(usize, usize); 8] = [(64, 32), (32, 32), (32, 16), (16, 16), (16, 8), (8, 8), (8, 4), (4, 4)];
 
 /// The largest tile that fits, with at most so many vectors of the result in an invocation's registers; `vectors`

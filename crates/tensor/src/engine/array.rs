@@ -1,7 +1,7 @@
 //! Arrays that a step may overwrite.
 //!
-//! Invariant: an [`DeviceArray`] has one owner and is never cloned. Tensors may be parts of it; whether it is overwritten in
-//! place or copied first is decided here, and only while a [`Step`](super::EngineStep) has it.
+//! Invariant: a [`DeviceArray`] has one owner and is never cloned. Tensors may be parts of it; whether it is overwritten in
+//! place or copied first is decided here, and only while a [`EngineStep`](super::EngineStep) has it.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::node::KnownValue;
 use crate::tensor::Tensor;
 use farad_runtime::Memory;
 
-/// Numbers (`f32`, or `f64` on the CPU) in a device's memory, with one owner. Lent to a [`Step`](super::EngineStep), it comes back with new numbers.
+/// Numbers (`f32`, or `f64` on the CPU) in a device's memory, with one owner. Lent to a [`EngineStep`](super::EngineStep), it comes back with new numbers.
 pub struct DeviceArray {
     device: Device,
     pub(super) memory: Memory,

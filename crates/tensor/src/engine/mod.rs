@@ -1,7 +1,7 @@
 //! The engine: one way to run a program, for reads, gradients, optimizers and averages.
 //!
-//! A [`EngineStep`] records what tensors need, looks its program up by a key, compiles what is new, runs it, and
-//! stores every result. An [`DeviceArray`] is memory with one owner that a step may overwrite.
+//! An [`EngineStep`] records what tensors need, looks its program up by a key, compiles what is new, runs it, and
+//! stores every result. A [`DeviceArray`] is memory with one owner that a step may overwrite.
 //!
 //! 1. **Record.** `x.matmul(&w) + b` makes nodes: an op, its operands, the caller's line. Shapes and dtypes
 //!    are checked now, and a wrong one panics at the caller's line. Nothing runs, except where a chain has

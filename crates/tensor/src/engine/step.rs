@@ -117,7 +117,7 @@ impl<'a> EngineStep<'a> {
         Ok(self.recording.leaf(&value, tensor.shape(), tensor.dtype()))
     }
 
-    /// All numbers of the memory that a tensor lies in, as one axis; none if it has no [`Place`](super::ArrayPlace).
+    /// All numbers of the memory that a tensor lies in, as one axis; none if it has no [`ArrayPlace`](super::ArrayPlace).
     pub fn whole(&mut self, tensor: &Tensor) -> Option<NodeId> {
         match tensor.node.value() {
             Some(KnownValue::Memory { memory, whole, .. }) => {
@@ -132,7 +132,7 @@ impl<'a> EngineStep<'a> {
         self.recording.input(&array.memory, array.len(), array.dtype())
     }
 
-    /// An array that the program reads and that an [`StepOutput`] of it replaces, in place where that is safe. `parts` are
+    /// An array that the program reads and that a [`StepOutput`] of it replaces, in place where that is safe. `parts` are
     /// all tensors of its owner that lie in it and that the owner replaces after the step; if anybody else has them, or
     /// other parts, or recorded with them, the array is copied and theirs stays as it is. On an error it stays as it is.
     pub fn overwrite(&mut self, array: &'a mut DeviceArray, parts: Vec<Tensor>) -> NodeId {
@@ -156,9 +156,9 @@ impl<'a> EngineStep<'a> {
     /// leaves afterwards. Returns whether any f16 value is computed from them.
     pub fn spend(&mut self, changed: &[NodeId]) -> bool {
         let depends = users(&self.recording.graph, changed);
-        let halves = crate::precision::has_halves(&self.recording.graph, &depends);
+        let has_f16 = crate::precision::has_f16(&self.recording.graph, &depends);
         self.spent = Some(depends);
-        halves
+        has_f16
     }
 
     /// Runs the step's program: what was recorded, and what `write` adds to it. `write` is called for a program that is

@@ -18,7 +18,7 @@ pub struct StepWriter<'a> {
 pub struct StepOutput {
     /// What it is.
     pub node: NodeId,
-    /// The array that it replaces: what [`Step::overwrite`](super::EngineStep::overwrite) gave.
+    /// The array that it replaces: what [`EngineStep::overwrite`](super::EngineStep::overwrite) gave.
     pub replaces: Option<NodeId>,
 }
 

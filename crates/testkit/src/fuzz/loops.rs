@@ -113,8 +113,8 @@ fn op(values: &[Tensor], sample: &mut NumberStream) -> Option<Tensor> {
 pub fn check_loops(seed: u64, device: &Device) -> std::result::Result<(), String> {
     let of = FuzzLoop::grow(seed);
     let (found, wanted) = both(&of, device).map_err(|error| format!("loop of seed {seed}: {error}\n"))?;
-    let halves = of.carries.iter().chain(&of.sequences).any(|&dtype| dtype == DType::F16);
-    let allowed = if halves { 0.05 } else { 1e-4 };
+    let has_f16 = of.carries.iter().chain(&of.sequences).any(|&dtype| dtype == DType::F16);
+    let allowed = if has_f16 { 0.05 } else { 1e-4 };
     for (n, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         let allowed = if found.1 { allowed } else { 0.0 };
         let differs = |(a, b): (&f64, &f64)| (a - b).abs() > allowed || a.is_nan() != b.is_nan();

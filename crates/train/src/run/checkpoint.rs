@@ -156,6 +156,14 @@ impl Checkpoint {
         all.map(|(name, tensor)| Ok((name, loaded(tensor, device)?))).collect()
     }
 
+    /// Names and shapes of the tensors called `{prefix}.…`, as `farad inspect` lists them. Empty if they cannot be read.
+    pub fn listed(&self, prefix: &str) -> Vec<Value> {
+        let tensors = self.tensors(prefix, &Device::cpu()).unwrap_or_default();
+        let row =
+            |(name, tensor): (String, Tensor)| json!({ "name": name, "shape": tensor.shape().to_string() });
+        tensors.into_iter().map(row).collect()
+    }
+
     /// Puts the tensors `{prefix}.{name}` into parameters, on the devices that these are on.
     /// Nothing changes if one is missing or does not fit.
     pub fn restore_parameters(&self, prefix: &str, parameters: &[(String, Parameter)]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use farad_compile::program::{Guard, View};
 
-use super::AxisRange;
+use super::SliceRead;
 use crate::heuristics::products::LARGEST_STRIDE;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{DomainRange, ViewAccess};
@@ -22,20 +22,20 @@ pub struct ResidueSplit {
 }
 
 impl ResidueSplit {
-    /// Splits a guard of so many positions; `None` if more than one axis would need a table, or one that is not in
-    /// `tables` or is cut.
+    /// Splits a guard of so many positions; `None` if more than one axis would need a table, or one that has
+    /// none or is cut.
     pub fn new(
         guard: &Guard,
-        (axes, extent): (&[usize], &[usize]),
-        (vector, tables): (usize, AxisRange),
+        slices: &SliceRead,
+        extent: &[usize],
         positions: usize,
     ) -> Option<ResidueSplit> {
-        let by = guard.coefficients[vector];
+        let (axes, by) = (slices.axes, guard.coefficients[slices.vector()]);
         let read = |&axis: &usize| axes[axis] > 1 && guard.coefficients[axis] != 0;
         let coefficients = (0..axes.len()).filter(read).map(|axis| (axis, guard.coefficients[axis]));
         let mut odd = coefficients.clone().filter(|(_, c)| c % by != 0);
         let (table, more) = (odd.next(), odd.next());
-        let whole = |axis: usize| tables.contains(&axis) && extent[axis] == axes[axis];
+        let whole = |axis: usize| slices.tables.contains(&axis) && extent[axis] == axes[axis];
         let fits = table.is_none_or(|(axis, _)| whole(axis)) && more.is_none();
         if by > LARGEST_STRIDE || !fits || coefficients.clone().any(|(_, c)| c < 0) {
             return None;
@@ -63,7 +63,9 @@ impl ResidueSplit {
 
     /// The stretches of a row.
     pub fn stretches(&self, row: RowPlaces) -> Vec<Stretch> {
-        let stretch = |(n, &r): (usize, &usize)| Stretch::new(n * self.room, (self.by, r), row);
+        let stretch = |(n, &remainder): (usize, &usize)| {
+            Stretch::new(n * self.room, PositionStep { by: self.by, remainder }, row)
+        };
         self.remainders.iter().enumerate().map(stretch).collect()
     }
 }
@@ -77,6 +79,13 @@ pub struct RowPlaces {
     pub low: i64,
     /// Those from 0 up to here exist.
     pub size: i64,
+}
+
+/// Every `by`-th position, behind the first `remainder` ones.
+#[derive(Clone, Copy, Debug)]
+pub struct PositionStep {
+    pub by: i64,
+    pub remainder: usize,
 }
 
 /// A part of a row of a copy: elements at equal distance, with zeros in front and behind.
@@ -94,9 +103,10 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Every `by`-th position of a row, behind the first `remainder` ones.
-    pub fn new(at: usize, (by, remainder): (i64, usize), row: RowPlaces) -> Stretch {
+    /// Positions of a row, which begin at `at` in the copy.
+    pub fn new(at: usize, step: PositionStep, row: RowPlaces) -> Stretch {
         let RowPlaces { count, low, size } = row;
+        let PositionStep { by, remainder } = step;
         let step = by as usize;
         let count = count.saturating_sub(remainder).div_ceil(step);
         let low = low + remainder as i64;

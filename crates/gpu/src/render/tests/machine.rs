@@ -33,7 +33,7 @@ pub fn machines() -> &'static [Machine] {
         let all = Capabilities {
             subgroups: !features.is_empty(),
             cooperative: if cooperative { adapter.get_info().subgroup_max_size } else { 0 },
-            rounds_halves: false,
+            rounds_f16: false,
             workgroup_memory: limits.max_compute_workgroup_storage_size,
             invocations: limits.max_compute_invocations_per_workgroup,
             workgroups: limits.max_compute_workgroups_per_dimension,
@@ -60,9 +60,9 @@ fn open(
     let (device, queue) =
         pollster::block_on(adapter.request_device(&descriptor)).expect("the adapter gives a device");
     // Every adapter is asked here, also those whose devices are not.
-    let rounds_halves =
+    let rounds_f16 =
         capabilities != Capabilities::core() && crate::rounding::is_nearest_even(&device, &queue);
-    Machine { device, queue, capabilities: Capabilities { rounds_halves, ..capabilities } }
+    Machine { device, queue, capabilities: Capabilities { rounds_f16, ..capabilities } }
 }
 
 /// What the kernel is given besides buffers.

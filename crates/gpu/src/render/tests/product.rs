@@ -135,7 +135,7 @@ fn vectors_and_nothing() {
 }
 
 /// Sizes that whole tiles divide, that nothing divides, and some of both.
-const HALVES: [[usize; 3]; 9] = [
+const F16_SIZES: [[usize; 3]; 9] = [
     [16, 32, 16],
     [20, 30, 18],
     [7, 5, 9],
@@ -173,7 +173,7 @@ fn cooperative_texts_are_valid_and_leave_room_for_two() {
     let limits = Capabilities { workgroup_memory: 48 << 10, invocations: 1024, ..Capabilities::core() };
     let capabilities = Capabilities { subgroups: true, cooperative: 32, ..limits };
     for ((sizes, swap), tile) in
-        all(HALVES, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |t| (one, t)))
+        all(F16_SIZES, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |t| (one, t)))
     {
         let (case, kernel) = product(DType::F16, 2, sizes, swap);
         let dispatch = cooperative(&case, &kernel, &[], &capabilities, tile);
@@ -205,8 +205,8 @@ fn subgroups_multiply_halves_where_they_can() {
 
 #[test]
 fn large_products_of_halves_are_made_by_subgroups() {
-    let halves = [[4096, 4096, 4096], [512, 512, 512], [8192, 64, 8192], [100, 4096, 8192]];
-    for sizes in halves {
+    let is_f16 = [[4096, 4096, 4096], [512, 512, 512], [8192, 64, 8192], [100, 4096, 8192]];
+    for sizes in is_f16 {
         assert_eq!(ProductTile::of(&shape(1, sizes), true).form, ProductForm::Cooperative, "{sizes:?}");
         assert_eq!(ProductTile::of(&shape(1, sizes), false).form, ProductForm::Scalar, "{sizes:?}");
     }
@@ -223,7 +223,7 @@ fn all<A: Copy, B: Copy>(
 
 #[test]
 fn halves_multiply_in_single_precision() {
-    for sizes in HALVES {
+    for sizes in F16_SIZES {
         for swap in [[false, false], [true, true], [true, false], [false, true]] {
             let (case, kernel) = product(DType::F16, 2, sizes, swap);
             case.check(&kernel, 2e-6);

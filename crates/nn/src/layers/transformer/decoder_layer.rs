@@ -1,7 +1,7 @@
 //! A block that looks at its own sequence and at another.
 
 use super::TransformerOptions;
-use super::feed_forward::TransformerFeedForward;
+use super::feed_forward::FeedForward;
 use crate::layers::{Dropout, Layer, LayerNorm, Module, MultiHeadAttention};
 use farad_tensor::Attention;
 use farad_tensor::Tensor;
@@ -23,7 +23,7 @@ pub struct TransformerDecoderLayer {
     self_attn: MultiHeadAttention,
     multihead_attn: MultiHeadAttention,
     #[module(flatten)]
-    feed_forward: TransformerFeedForward,
+    feed_forward: FeedForward,
     norm1: LayerNorm,
     norm2: LayerNorm,
     norm3: LayerNorm,
@@ -38,7 +38,7 @@ impl TransformerDecoderLayer {
         TransformerDecoderLayer {
             self_attn: options.attention(),
             multihead_attn: options.attention(),
-            feed_forward: TransformerFeedForward::new(options),
+            feed_forward: FeedForward::new(options),
             norm1: options.norm(),
             norm2: options.norm(),
             norm3: options.norm(),

@@ -1,7 +1,7 @@
 //! A block that looks at its own sequence.
 
 use super::TransformerOptions;
-use super::feed_forward::TransformerFeedForward;
+use super::feed_forward::FeedForward;
 use crate::layers::{Dropout, Layer, LayerNorm, Module, MultiHeadAttention};
 use farad_tensor::Attention;
 use farad_tensor::Tensor;
@@ -21,7 +21,7 @@ use farad_tensor::engine::inside;
 pub struct TransformerEncoderLayer {
     self_attn: MultiHeadAttention,
     #[module(flatten)]
-    feed_forward: TransformerFeedForward,
+    feed_forward: FeedForward,
     norm1: LayerNorm,
     norm2: LayerNorm,
     dropout: Dropout,
@@ -34,7 +34,7 @@ impl TransformerEncoderLayer {
     pub fn new(options: &TransformerOptions) -> TransformerEncoderLayer {
         TransformerEncoderLayer {
             self_attn: options.attention(),
-            feed_forward: TransformerFeedForward::new(options),
+            feed_forward: FeedForward::new(options),
             norm1: options.norm(),
             norm2: options.norm(),
             dropout: options.drop(),

@@ -7,7 +7,7 @@ use farad_tensor::engine::inside;
 
 /// Two layers with an activation between them; its parts are the block's.
 #[derive(Clone, Debug, Module)]
-pub struct TransformerFeedForward {
+pub struct FeedForward {
     linear1: Linear,
     linear2: Linear,
     dropout: Dropout,
@@ -15,10 +15,10 @@ pub struct TransformerFeedForward {
     activation: TransformerActivation,
 }
 
-impl TransformerFeedForward {
+impl FeedForward {
     #[track_caller]
-    pub fn new(options: &TransformerOptions) -> TransformerFeedForward {
-        TransformerFeedForward {
+    pub fn new(options: &TransformerOptions) -> FeedForward {
+        FeedForward {
             linear1: options.linear(options.width, options.hidden),
             linear2: options.linear(options.hidden, options.width),
             dropout: options.drop(),
