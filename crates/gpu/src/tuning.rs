@@ -2,7 +2,7 @@
 //!
 //! A table is for one adapter and driver, and checkpoints name it.
 //!
-//! Invariant: without a table the fixed rule decides, so that runs repeat bit for bit. A table never makes a
+//! Invariant: without a table the fixed rule decides, so that runs are bit-identical. A table never makes a
 //! product use a tile that the adapter cannot run.
 
 use farad_compile::program::{Kernel, Product, Program};
@@ -25,7 +25,7 @@ pub(crate) fn shape_of(product: &Product, program: &Program) -> ProductShape {
     }
 }
 
-/// The shapes of all products of a program that are made in tiles, each once.
+/// The shapes of all products of a program that are computed in tiles, each once.
 pub(crate) fn shapes(program: &Program) -> Vec<ProductShape> {
     let mut shapes = Vec::new();
     let mut add = |kernel: &Kernel| {
@@ -56,7 +56,7 @@ pub(crate) fn tile(
     tiles(shape.halves, capabilities).find(|tile| tile.name() == *name)
 }
 
-/// The tiles that can make a product on an adapter.
+/// The tiles that can compute a product on an adapter.
 pub(crate) fn tiles(halves: bool, capabilities: &Capabilities) -> impl Iterator<Item = ProductTile> {
     let cooperative = halves && capabilities.cooperative > 0;
     let all = TILES.iter().map(|choice| choice.tile);

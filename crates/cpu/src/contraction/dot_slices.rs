@@ -1,7 +1,8 @@
-//! Products along their terms: gradients at the weights of convolutions, whose sums are long and results small.
+//! Products that run along their terms: gradients with respect to convolution weights, which have long sums and
+//! small results.
 //!
-//! Terms are cut into slices, and slices into parts, whose number depends on sizes alone. A part adds up its slices in
-//! order; parts are added in order at the end.
+//! Terms are cut into slices, and slices into parts, whose number depends only on sizes. A part sums its slices
+//! in order; parts are added in order at the end.
 
 use farad_compile::program::{Code, Fused, Instr, Level, Product, View};
 use farad_ir::DType;
@@ -41,7 +42,7 @@ pub struct Dots {
 }
 
 impl Dots {
-    /// Plans a product; `None` if an operand is more than a load. Slices have about `most` floats.
+    /// Plans a product; `None` if an operand is not a plain load. Slices have about `most` floats.
     pub fn new(
         product: &Product,
         most: usize,
@@ -53,7 +54,7 @@ impl Dots {
         };
         let (b, m, k) = (product.batch.len(), product.m.len(), product.k.len());
         let [left_axes, right_axes, whole] = product.axes();
-        // Rows and columns are read by tables, terms by strides.
+        // Rows and columns are addressed through tables of offsets, terms through strides.
         let tables = [b..b + m, b + k..right_axes.len()];
         let ways = [
             way(&left, &left_axes, (left_axes.len() - 1, tables[0].clone()), temporaries),
@@ -76,7 +77,7 @@ impl Dots {
             of(ways[0], &left, &left_axes, &l, (l.len() - 1, tables[0].clone()))
                 + of(ways[1], &right, &right_axes, &r, (b + k - 1, tables[1].clone()))
         };
-        // Every slice adds the lanes of every sum, which takes as long as some vectors of terms.
+        // Every slice sums the lanes of every accumulator, which costs about as much as a few vectors of terms.
         let (last, outer) = product.k.split_last().expect("terms");
         let vectors = outer.iter().product::<usize>() * last.div_ceil(tiles().lanes);
         let share = cost(&product.k) / (vectors / TERM_VECTORS).clamp(1, MOST_PARTS);
@@ -138,7 +139,7 @@ impl Dots {
     pub fn run(&self, context: KernelContext) {
         let batches: usize = self.batch.iter().product();
         let parallel = self.work >= LARGE && rayon::current_num_threads() > 1;
-        // Few parts of many rows: rows are shared out too.
+        // If there are few parts with many rows, rows are divided among threads as well.
         let groups = match parallel {
             true => (MOST_PARTS / (batches * self.parts).max(1))
                 .clamp(1, self.rows.len().div_ceil(LEAST_PART_ROWS).max(1)),
@@ -167,7 +168,7 @@ impl Dots {
         let columns = self.columns.len();
         let batches: usize = self.batch.iter().product();
         let first = ((part * batches + batch) * self.rows.len() + rows.start) * columns;
-        // SAFETY: every part of every batch has its place in the temporary.
+        // SAFETY: every part of every batch has its own range in the temporary.
         let out = unsafe { context.bindings[self.partial].start.cast::<f32>().add(first) };
         // SAFETY: as above; no other task has these rows.
         unsafe { std::slice::from_raw_parts_mut(out, rows.len() * columns) }.fill(0.0);
@@ -224,7 +225,7 @@ impl Dots {
                     out: unsafe { out.add(row * self.columns.len() + column) },
                     pitch: self.columns.len(),
                 };
-                // SAFETY: operands are in memory over the whole slice, and the result apart.
+                // SAFETY: operands are valid over the whole slice, and the result does not overlap them.
                 unsafe { (tile.run)(&job) };
                 row += tile.rows;
             }
@@ -237,7 +238,7 @@ impl Dots {
         let all = context.bindings[self.partial];
         let one = |chunk: usize| {
             let len = ADDED_AT_ONCE.min(sums - chunk * ADDED_AT_ONCE);
-            // SAFETY: every part has its place in the temporary, and every chunk one task.
+            // SAFETY: every part has its own range in the temporary, and one task writes each chunk.
             unsafe {
                 let part = |n: usize| all.words((n * sums + chunk * ADDED_AT_ONCE) as i64, len).cast::<f32>();
                 let to = std::slice::from_raw_parts_mut(part(0), len);
@@ -255,7 +256,7 @@ impl Dots {
     }
 }
 
-/// How an operand is read along an axis.
+/// How to read an operand along an axis.
 fn way(load: &Load, axes: &[usize], along: (usize, AxisRange), temporaries: &Temporaries) -> Way {
     let used = use_of_lanes(axes[along.0], tiles().lanes);
     if load.is_direct(axes, along.0, temporaries.specs) {
@@ -267,7 +268,7 @@ fn way(load: &Load, axes: &[usize], along: (usize, AxisRange), temporaries: &Tem
     }
 }
 
-/// The epilogue over the sums of all parts, which are the first part's.
+/// The epilogue over the total sums, which are in the first part.
 fn epilogue(
     product: &Product,
     axes: &[usize],

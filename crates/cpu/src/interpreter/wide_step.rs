@@ -1,4 +1,4 @@
-//! Instructions on registers of 64 bits: the same as those of 32, on elements twice as long.
+//! Instructions on 64-bit registers: the same as those on 32-bit ones, with elements of twice the size.
 //!
 //! Invariant: a register's pointer is aligned to its elements. Start at `TileMachine::step_wide`.
 
@@ -9,7 +9,7 @@ use crate::memory::element_runs;
 use crate::memory::view_access::DomainRange;
 
 impl<'a> TileMachine<'a> {
-    /// Runs an instruction that reads or writes registers of 64 bits.
+    /// Runs an instruction that reads or writes 64-bit registers.
     pub(super) fn step_wide(&mut self, op: &BytecodeOp, range: DomainRange, tile: Tile, part: TilePart) {
         let n = range.count;
         let bindings = self.context.bindings;
@@ -70,7 +70,8 @@ impl<'a> TileMachine<'a> {
     fn wide_output(&self, op: &BytecodeOp, n: usize) -> &'a mut [u64] {
         let start = self.registers[op.out].cast::<u64>();
         debug_assert!(start.is_aligned());
-        // SAFETY: a register holds a tile's elements; an instruction has one output, apart from its inputs.
+        // SAFETY: a register holds a tile's elements; an instruction has one output, which overlaps none of its
+        // inputs.
         unsafe { std::slice::from_raw_parts_mut(start, n) }
     }
 
@@ -87,7 +88,7 @@ impl<'a> TileMachine<'a> {
         }
     }
 
-    /// Reads 64-bit elements at positions, which are registers of 32 bits.
+    /// Reads 64-bit elements at positions that are in 32-bit registers.
     fn take_wide(&self, take: &Take, op: &BytecodeOp, range: DomainRange, tile: Tile, part: TilePart) {
         let out = self.wide_output(op, range.count);
         let binding = self.context.bindings[take.touch.buffer];
