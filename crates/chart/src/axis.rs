@@ -4,38 +4,38 @@
 
 use crate::number::{number, thousands, without_zeros};
 
-/// About how many numbers stand on an axis.
+/// The approximate number of labels on an axis.
 const TICKS: f64 = 7.0;
-/// Values farther out are not drawn: the width of an axis must be a finite number.
+/// Values beyond this are not drawn: the width of an axis must be finite.
 const FARTHEST: f64 = 1e300;
 /// Smaller values are not drawn on a logarithmic axis, for the same reason.
 const NEAREST: f64 = 1e-300;
 
-/// An axis: its ends, the numbers that stand on it, and the places between them.
+/// An axis: its ends, its labeled ticks, and the small ticks between them.
 #[derive(Clone, Debug)]
 pub struct Axis {
     logarithmic: bool,
     /// The ends, as logarithms if the axis is logarithmic.
     low: f64,
     high: f64,
-    /// Where numbers stand.
+    /// Positions of labeled ticks.
     pub ticks: Vec<f64>,
-    /// Where small marks stand.
+    /// Positions of small ticks.
     pub between: Vec<f64>,
-    /// The distance of ticks, where it is the same everywhere.
+    /// The distance between ticks, if it is constant.
     step: Option<f64>,
     /// Whether numbers are written as powers of ten.
     powers: bool,
 }
 
 impl Axis {
-    /// Whether a value has a place on an axis of this kind.
+    /// Whether a value can be shown on an axis of this kind.
     pub fn shows(logarithmic: bool, value: f64) -> bool {
         value.abs() <= FARTHEST && (!logarithmic || value >= NEAREST)
     }
 
-    /// A linear axis for these values, with some room (a share of its width) on both sides. It begins at zero if the
-    /// values begin near it.
+    /// A linear axis for these values, with some room (a fraction of its width) on both sides. It starts at
+    /// zero if the values start near it.
     pub fn linear(values: impl Iterator<Item = f64>, room: f64) -> Axis {
         let (least, most) = extremes(values);
         let (low, high) = padded(least, most, room);
@@ -43,7 +43,7 @@ impl Axis {
         Axis::between(low, high, 0.0)
     }
 
-    /// A linear axis of whole numbers, without room at its ends.
+    /// A linear axis of integers, without room at its ends.
     pub fn whole(values: impl Iterator<Item = f64>) -> Axis {
         let (least, most) = extremes(values);
         let (low, high) = padded(least, most, 0.0);
@@ -51,7 +51,7 @@ impl Axis {
         Axis::between(low, high, 1.0)
     }
 
-    /// A linear axis with these ends whose ticks are at least so far from each other.
+    /// A linear axis with these ends whose ticks are at least `least` apart.
     pub fn between(low: f64, high: f64, least: f64) -> Axis {
         let step = round_step(high - low).max(least);
         let ticks = multiples(low, high, step);
@@ -73,7 +73,7 @@ impl Axis {
         let every = (width / TICKS).ceil().max(1.0) as i32;
         let within: Vec<f64> = (1..10).map(f64::from).collect();
         let (ticks, between) = match width {
-            // Less than two powers of ten would stand there: round numbers say more.
+            // There would be fewer than two powers of ten: round numbers say more.
             ..1.0 => {
                 let (from, to) = (10f64.powf(low), 10f64.powf(high));
                 let step = round_step(to - from);
@@ -86,13 +86,13 @@ impl Axis {
         Axis { logarithmic: true, low, high, ticks, between, step: None, powers }
     }
 
-    /// How far from the lower end to the higher a value stands, from 0 to 1.
+    /// The relative position of a value, from 0 at the lower end to 1 at the higher.
     pub fn share(&self, value: f64) -> f64 {
         let value = if self.logarithmic { value.log10() } else { value };
         (value - self.low) / (self.high - self.low)
     }
 
-    /// A number as it stands on the axis.
+    /// The label of a number on the axis.
     pub fn label(&self, value: f64) -> String {
         match self.step {
             _ if self.powers => format!("10^{}", value.log10().round()),
@@ -115,7 +115,7 @@ fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
     if low > high { (0.0, 1.0) } else { (low, high) }
 }
 
-/// The ends with some room on both sides; never of no width.
+/// The ends with some room on both sides; never of zero width.
 fn padded(low: f64, high: f64, room: f64) -> (f64, f64) {
     let width = high - low;
     if width <= 1e-9 * high.abs().max(low.abs()) {
@@ -125,7 +125,7 @@ fn padded(low: f64, high: f64, room: f64) -> (f64, f64) {
     (low - width * room, high + width * room)
 }
 
-/// The distance 1, 2 or 5 times a power of ten that gives about the wanted number of ticks.
+/// The distance of 1, 2 or 5 times a power of ten that gives about the wanted number of ticks.
 fn round_step(width: f64) -> f64 {
     let rough = width / TICKS;
     let power = 10f64.powf(rough.log10().floor());

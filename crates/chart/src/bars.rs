@@ -1,7 +1,7 @@
 //! Bars by name: how often each of some named things occurs.
 //!
-//! Names stand at the left, one per line, so that long ones stay readable. Every series has a panel and an axis of its own:
-//! three gates would not be seen beside three thousand.
+//! Names are at the left, one per line, so that long ones stay readable. Every series has its own panel and
+//! axis: three gates would be invisible beside three thousand.
 
 use crate::axis::Axis;
 use crate::canvas::{Anchor, Canvas};
@@ -12,13 +12,13 @@ use crate::text::{fitted, text_width};
 
 const BAR: f64 = 14.0;
 const ROW: f64 = 21.0;
-/// A line for the name of a group, and what is free above it.
+/// The height of a group's name, with the space above it.
 const GROUP: f64 = 27.0;
 const LONGEST_NAME: f64 = 220.0;
-/// Between panels.
+/// The distance between panels.
 const GAP: f64 = 44.0;
 
-/// A chart of bars for every name, a panel a series.
+/// A chart with a bar for every name, and one panel per series.
 ///
 /// ```
 /// use farad_chart::Bars;
@@ -31,7 +31,7 @@ pub struct Bars {
     about: String,
     value_name: String,
     names: Vec<String>,
-    /// The names of groups, and before which name they stand.
+    /// The names of groups, and the index of the first name in each.
     groups: Vec<(usize, String)>,
     series: Vec<(String, Vec<f64>)>,
 }
@@ -44,13 +44,13 @@ impl Bars {
         Bars { title, about, value_name, names, groups: Vec::new(), series: Vec::new() }
     }
 
-    /// A line below the title: which run it is, or what is seen.
+    /// A line below the title: which run it is, or what the picture shows.
     pub fn about(mut self, about: &str) -> Bars {
         self.about = about.into();
         self
     }
 
-    /// Writes a name above the bars from this one on.
+    /// Writes a group name above the bars, starting with this one.
     pub fn group(mut self, from: usize, name: &str) -> Bars {
         self.groups.push((from, name.into()));
         self
@@ -129,7 +129,7 @@ impl Bars {
         for (&value, &y) in shown() {
             let (end, label) = (plot.x(&axis, value), number(value));
             if value != 0.0 {
-                // The smallest count is seen, too.
+                // Even the smallest count should be visible.
                 let wide = (end - zero).abs().max(1.5);
                 let from = if value > 0.0 { zero } else { zero - wide };
                 canvas.rectangle((from, y - BAR / 2.0), (wide, BAR), color(series));

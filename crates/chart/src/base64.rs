@@ -1,8 +1,8 @@
-//! Bytes as letters, for pictures inside pictures.
+//! Base64, for pictures inside of pictures.
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Three bytes as four letters; the end is filled up with `=`.
+/// Three bytes as four letters; the end is padded with `=`.
 pub fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {

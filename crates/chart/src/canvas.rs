@@ -1,6 +1,6 @@
-//! An SVG text in the making: shapes and letters, one element each.
+//! An SVG document under construction: one element per shape or text.
 //!
-//! Invariant: what comes out is valid XML whatever texts and numbers go in. Coordinates have one digit after the point.
+//! Invariant: the result is valid XML whatever texts and numbers go in. Coordinates have at most two decimals.
 
 use std::fmt::{self, Display, Write};
 
@@ -12,13 +12,13 @@ use crate::palette;
 pub struct Color(pub u8, pub u8, pub u8);
 
 impl Color {
-    /// Mixed with white: a share of 1 is the color itself, one of 0 is white.
+    /// Mixed with white: 1 is the color itself, 0 is white.
     pub fn tint(self, share: f64) -> Color {
         let mix = |level: u8| (255.0 - (255.0 - f64::from(level)) * share.clamp(0.0, 1.0)).round() as u8;
         Color(mix(self.0), mix(self.1), mix(self.2))
     }
 
-    /// Whether white letters are read better on it than dark ones.
+    /// Whether white text is more readable on it than dark text.
     pub fn is_dark(self) -> bool {
         0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2) < 140.0
     }
@@ -30,7 +30,7 @@ impl Display for Color {
     }
 }
 
-/// Which part of a text stands at its place.
+/// Which part of a text is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// Its beginning.
@@ -51,7 +51,7 @@ impl Anchor {
     }
 }
 
-/// A drawing that elements are added to, later ones above earlier ones.
+/// A drawing that elements are added to; later ones cover earlier ones.
 ///
 /// ```
 /// use farad_chart::{Canvas, palette};
@@ -71,12 +71,12 @@ pub struct Canvas {
 pub type Point = (f64, f64);
 
 impl Canvas {
-    /// An empty drawing with a name and a description for those who do not see it.
+    /// An empty drawing with a title and a description for screen readers.
     pub fn new(title: &str, about: &str) -> Canvas {
         Canvas { title: title.into(), about: about.into(), body: String::new() }
     }
 
-    /// The whole text, for a drawing of this size on white.
+    /// The whole document, for a drawing of this size on white.
     pub fn svg(&self, width: f64, height: f64) -> String {
         let (width, height) = (Digits(width.ceil()), Digits(height.ceil()));
         format!(
@@ -93,7 +93,7 @@ impl Canvas {
         )
     }
 
-    /// An element as it stands. The caller sees to it that it is valid.
+    /// Adds an element verbatim. The caller must ensure that it is valid.
     pub fn raw(&mut self, element: &str) {
         self.body += element;
         self.body.push('\n');
@@ -135,7 +135,7 @@ impl Canvas {
         let _ = writeln!(self.body, "\" fill=\"{color}\" fill-opacity=\"{}\"/>", Digits(opacity));
     }
 
-    /// A path by SVG's own letters; `style` is the attributes of line and filling.
+    /// A path in SVG's syntax; `style` has the attributes of stroke and fill.
     pub fn path(&mut self, path: &str, style: &str) {
         let _ = writeln!(self.body, "<path d=\"{path}\" {style}/>");
     }
@@ -171,13 +171,14 @@ impl Canvas {
         self.styled_text(at, text, size, color, anchor, " font-weight=\"bold\"");
     }
 
-    /// A text that reads from below to above, its middle at the point.
+    /// A text that reads upward, with its middle at the point.
     pub fn upright(&mut self, (x, y): Point, text: &str, size: f64, color: Color) {
         let turn = format!(" transform=\"rotate(-90 {} {})\"", Digits(x), Digits(y));
         self.styled_text((x, y), text, size, color, Anchor::Middle, &turn);
     }
 
-    /// A text with further attributes, each after a space. A power such as `10^-3` is written with a raised exponent.
+    /// A text with further attributes, each preceded by a space. A power such as `10^-3` is written with a
+    /// raised exponent.
     pub fn styled_text(
         &mut self,
         (x, y): Point,
@@ -196,7 +197,7 @@ impl Canvas {
         let _ = writeln!(self.body, " fill=\"{color}\"{anchor}{style}>{}</text>", raised(text, size));
     }
 
-    /// A picture of pixels, as the bytes of a PNG file, with sharp pixels.
+    /// A pixel image, given as the bytes of a PNG file, drawn with sharp pixels.
     pub fn png(&mut self, corner: Point, size: Point, bytes: &[u8]) {
         let _ = writeln!(
             self.body,
@@ -206,7 +207,7 @@ impl Canvas {
         );
     }
 
-    /// Opens a group with attributes; every group is closed by [`Canvas::close`].
+    /// Opens a group with attributes; every group must be closed by [`Canvas::close`].
     pub fn open(&mut self, attributes: &str) {
         let _ = writeln!(self.body, "<g {attributes}>");
     }
@@ -216,7 +217,7 @@ impl Canvas {
         self.body += "</g>\n";
     }
 
-    /// A group with a name that is shown where the pointer rests.
+    /// A group with a tooltip.
     pub fn open_named(&mut self, name: &str) {
         let _ = writeln!(self.body, "<g><title>{}</title>", escaped(name));
     }
@@ -232,18 +233,18 @@ impl Display for Corner {
     }
 }
 
-/// A coordinate in few digits: two after the point, without zeros at the end.
+/// A coordinate with at most two decimals, without trailing zeros.
 struct Digits(f64);
 
 impl Display for Digits {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        // What is not a number has no place; the corner is as good as any.
+        // A NaN has no position; the corner is as good as any.
         let value = if self.0.is_finite() { (self.0 * 100.0).round() / 100.0 } else { 0.0 };
         if value == 0.0 { f.write_str("0") } else { write!(f, "{value}") }
     }
 }
 
-/// A text inside an element: letters that XML reserves or forbids are replaced.
+/// Text inside of an element: characters that XML reserves or forbids are replaced.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! What all pictures have above and around their data: title, a line about the run, legend, axes.
+//! What all pictures have above and around their data: title, subtitle, legend, axes.
 
 use crate::axis::Axis;
 use crate::canvas::{Anchor, Canvas, Color, Point};
@@ -7,17 +7,17 @@ use crate::series::{DASHES, mark};
 use crate::text::{fitted, text_width, wrapped};
 
 const LEGEND_LINE: f64 = 20.0;
-/// The sample of a line in the legend.
+/// The width of a line sample in the legend.
 const SAMPLE: f64 = 30.0;
 
 /// How a name in the legend is shown.
 #[derive(Clone, Debug)]
 pub enum Key {
-    /// A line, perhaps with marks.
+    /// A line, perhaps with markers.
     Line {
-        /// The shape of marks.
+        /// The shape of the markers.
         marks: Option<usize>,
-        /// Whether it is of dashes.
+        /// Whether it is dashed.
         dashed: bool,
         /// Whether there is a pale line of the data behind it.
         pale: bool,
@@ -36,12 +36,12 @@ pub struct Entry {
     pub key: Key,
 }
 
-/// Writes title, the line below it and the legend; returns where the data may begin.
+/// Writes title, subtitle and legend; returns where the data may start.
 pub fn heading(canvas: &mut Canvas, title: &str, subtitle: &str, legend: &[Entry], width: f64) -> f64 {
     heading_of_size(canvas, (title, TITLE), subtitle, legend, width)
 }
 
-/// The same with a size of the title's letters.
+/// The same with a given font size of the title.
 pub fn heading_of_size(
     canvas: &mut Canvas,
     (title, size): (&str, f64),
@@ -92,31 +92,31 @@ fn draw_key(canvas: &mut Canvas, entry: &Entry, (x, y): Point) {
     }
 }
 
-/// Where the data are drawn.
+/// The area in which data are drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Plot {
-    /// The left end of the axis across.
+    /// The left end of the x axis.
     pub left: f64,
     /// Its right end.
     pub right: f64,
-    /// The upper end of the axis upwards.
+    /// The upper end of the y axis.
     pub top: f64,
     /// Its lower end.
     pub bottom: f64,
 }
 
 impl Plot {
-    /// Where a value stands across.
+    /// The x coordinate of a value.
     pub fn x(&self, axis: &Axis, value: f64) -> f64 {
         self.left + axis.share(value) * (self.right - self.left)
     }
 
-    /// Where a value stands upwards.
+    /// The y coordinate of a value.
     pub fn y(&self, axis: &Axis, value: f64) -> f64 {
         self.bottom - axis.share(value) * (self.bottom - self.top)
     }
 
-    /// The axis below the data, at `foot`, with lines up through them.
+    /// The x axis below the data, at `foot`, with grid lines through the data.
     pub fn axis_across(&self, canvas: &mut Canvas, axis: &Axis, name: &str, foot: f64) {
         let mut free = f64::NEG_INFINITY;
         for &tick in &axis.ticks {
@@ -124,7 +124,7 @@ impl Plot {
             canvas.line((x, self.top), (x, foot), GRID, 1.0);
             canvas.line((x, foot), (x, foot + 5.0), AXIS, 1.0);
             let half = text_width(&label, SMALL) / 2.0;
-            // Long numbers must not run into each other.
+            // Long numbers must not overlap.
             if x - half > free {
                 canvas.text((x, foot + 19.0), &label, SMALL, FAINT_INK, Anchor::Middle);
                 free = x + half + 4.0;
@@ -140,7 +140,7 @@ impl Plot {
         canvas.text((middle, foot + 40.0), &name, TEXT, INK, Anchor::Middle);
     }
 
-    /// The axis left of the data, with lines through them.
+    /// The y axis left of the data, with grid lines through the data.
     pub fn axis_upwards(&self, canvas: &mut Canvas, axis: &Axis, name: &str) {
         for &tick in &axis.ticks {
             let y = self.y(axis, tick);
@@ -158,7 +158,7 @@ impl Plot {
     }
 }
 
-/// How much room numbers and name of an axis upwards take.
+/// The width of a y axis's numbers and name.
 pub fn left_of(axis: &Axis) -> f64 {
     let longest = axis.ticks.iter().map(|&tick| text_width(&axis.label(tick), SMALL)).fold(0.0, f64::max);
     MARGIN + 34.0 + longest

@@ -1,9 +1,10 @@
-//! Pictures as SVG text: lines over steps ([`Chart`]), bars by name ([`Bars`]), counts in squares ([`Matrix`]), small
-//! pictures in rows ([`Sheet`]), and what they and other drawings are made of ([`Canvas`], [`palette`]).
+//! Pictures as SVG text: lines over steps ([`Chart`]), bars by name ([`Bars`]), matrices of counts
+//! ([`Matrix`]), small pictures in rows ([`Sheet`]), and the elements that drawings consist of ([`Canvas`],
+//! [`palette`]).
 //!
-//! Invariant: any data give a picture that is valid XML, and the same data give the same bytes. Values that are not finite
-//! are left out, and nothing to show is an empty frame. This crate knows neither tensors nor circuits, and writes no
-//! files. Start at [`Chart`].
+//! Invariant: any data give a picture that is valid XML, and the same data give the same bytes. Values that are
+//! not finite are left out; without data there is an empty frame. This crate depends on neither tensors nor
+//! circuits, and writes no files. Start at [`Chart`].
 
 mod axis;
 mod bars;

@@ -1,7 +1,7 @@
 //! Lines over steps.
 //!
-//! Invariant: every finite value is on the picture. A logarithmic axis has no zero, so values that are zero (or smaller
-//! than its end) stand in a row of their own below a break of the axis; they are never dropped.
+//! Invariant: every finite value is on the picture. A logarithmic axis has no zero, so values that are zero (or
+//! below its end) are in a separate row below an axis break; they are never dropped.
 
 use crate::axis::Axis;
 use crate::canvas::{Anchor, Canvas, Color, Point};
@@ -11,13 +11,13 @@ use crate::palette::{AXIS, FAINT_INK, GRID, MARGIN, PAPER, SMALL, WIDTH, color};
 use crate::series::{DASHES, Series, mark};
 
 const HEIGHT: f64 = 470.0;
-/// From the end of a logarithmic axis to the row of zeros.
+/// The distance from the end of a logarithmic axis to the row of zeros.
 const BREAK: f64 = 26.0;
 /// A line has at most twice as many points as this: more do not fit on a screen.
 const BUCKETS: usize = 600;
-/// Fewer points than this are not smoothed: they are seen one by one.
+/// Lines with fewer points than this are not smoothed, because single points are visible.
 const NOISE: usize = 80;
-/// More marks than this on a line hide it.
+/// With more points than this, a line has no markers, because they would hide it.
 const MARKS: usize = 45;
 
 /// A chart of named lines.
@@ -40,7 +40,7 @@ pub struct Chart {
     series: Vec<Series>,
 }
 
-/// The lines as they are drawn: `None` is the row below the break.
+/// The lines as drawn: `None` is the row below the break.
 type PlacedLine = Vec<(f64, Option<f64>)>;
 
 impl Chart {
@@ -50,18 +50,18 @@ impl Chart {
         Chart { title, about: String::new(), x_name, y_name, log_y: false, floor: 0.0, series: Vec::new() }
     }
 
-    /// A line below the title: which run it is, or what is seen.
+    /// A line below the title: which run it is, or what the picture shows.
     pub fn about(mut self, about: &str) -> Chart {
         self.about = about.into();
         self
     }
 
-    /// A logarithmic y axis; zeros stand in a row of their own below it.
+    /// A logarithmic y axis; zeros are in a separate row below it.
     pub fn log_y(self) -> Chart {
         self.log_y_from(0.0)
     }
 
-    /// A logarithmic y axis from `floor` on; what is smaller stands in a row of its own below it.
+    /// A logarithmic y axis starting at `floor`; smaller values are in a separate row below it.
     pub fn log_y_from(mut self, floor: f64) -> Chart {
         (self.log_y, self.floor) = (true, floor);
         self
@@ -72,7 +72,7 @@ impl Chart {
         self.series(Series::new(name, points))
     }
 
-    /// Adds a line. One without points is not in the legend.
+    /// Adds a line. A line without points is not in the legend.
     pub fn series(mut self, series: Series) -> Chart {
         self.series.push(series);
         self
@@ -84,7 +84,7 @@ impl Chart {
         let shown: Vec<(usize, &Series)> =
             self.series.iter().enumerate().filter(|(_, s)| s.points.iter().any(|p| self.shows(*p))).collect();
         let legend: Vec<Entry> = shown.iter().map(|&(n, series)| self.entry(n, series)).collect();
-        // A single plain line needs no name; a shade or a mean does.
+        // A single plain line needs no legend; a band or a mean does.
         let plain = |series: &Series| !self.is_smooth(series) && series.band.is_empty();
         let legend = if legend.len() == 1 && plain(shown[0].1) { &[][..] } else { &legend[..] };
         let top = heading(&mut canvas, &self.title, &self.about, legend, WIDTH);
@@ -149,7 +149,7 @@ impl Chart {
         self.log_y && (y < self.floor || !Axis::shows(true, y))
     }
 
-    /// All finite points, ends of bands too.
+    /// All finite points, including the ends of bands.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let band = |s: &Series| s.band.iter().flat_map(|&(x, l, h)| [(x, l), (x, h)]).collect::<Vec<_>>();
         let all = self.series.iter().flat_map(move |s| s.points.iter().copied().chain(band(s)));
@@ -173,7 +173,7 @@ impl Chart {
         }
     }
 
-    /// What the row below the break is called.
+    /// The label of the row below the break.
     fn row_label(&self) -> String {
         match self.values().filter(|&y| self.is_below(y)).all(|y| y == 0.0) {
             true => "0".into(),
@@ -212,7 +212,7 @@ impl Chart {
         } else {
             canvas.polyline(&thinned(at.clone()), color, if series.markers { 1.6 } else { 2.0 }, style);
         }
-        // A line of one point would not be seen.
+        // A line of one point would be invisible.
         if series.markers && at.len() <= MARKS || at.len() == 1 {
             at.iter().for_each(|&point| mark(canvas, number, point, color));
         } else if series.markers {
@@ -236,13 +236,13 @@ fn row_below(canvas: &mut Canvas, plot: &Plot, foot: f64, label: &str) {
     }
 }
 
-/// How many points to either side a moving mean takes.
+/// How many points on either side a moving mean takes.
 fn reach(points: usize) -> usize {
     (points / 40).max(2)
 }
 
-/// Means of heights as they are drawn, so that a logarithmic axis gets geometric means. At the ends the window
-/// becomes narrower on both sides alike, so that the line is not pulled inwards.
+/// Means of the drawn heights, so that a logarithmic axis gets geometric means. At the ends the window narrows
+/// on both sides equally, so that the line is not pulled inward.
 fn moving_mean(points: &[Point]) -> Vec<Point> {
     let most = reach(points.len());
     let mut sums = vec![0.0];

@@ -1,4 +1,4 @@
-//! Counts in squares: which class is taken for which, which layer has which gates.
+//! Matrices of counts: confusion matrices, gates by layer.
 
 use crate::canvas::{Anchor, Canvas, Color};
 use crate::frame::heading;
@@ -6,15 +6,15 @@ use crate::number::number;
 use crate::palette::{AXIS, FAINT_INK, GRID, INK, MARGIN, PAPER, RIGHT, SMALL, TEXT, WIDTH, WRONG};
 use crate::text::{fitted, text_width};
 
-/// The side of a square, at least and at most.
+/// The smallest and largest side of a square.
 const SIDES: (f64, f64) = (5.0, 46.0);
 /// Squares smaller than this have no numbers.
 const WITH_NUMBERS: f64 = 21.0;
-/// Smaller squares have no lines around them and no words behind them, so that large matrices stay small files.
+/// Smaller squares have no outlines and no tooltips, so that large matrices stay small files.
 const WITH_LINES: f64 = 9.0;
 const LONGEST_NAME: f64 = 130.0;
 
-/// A matrix of counts, a square each, shaded by its share of the row.
+/// A matrix of counts, one square each, shaded by its fraction of the row.
 ///
 /// ```
 /// use farad_chart::Matrix;
@@ -33,7 +33,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A matrix with a title, what rows and columns are and their names, and its counts row by row.
+    /// A matrix with a title, the names of rows and columns, and its counts row by row.
     #[track_caller]
     pub fn new<S: AsRef<str>>(
         title: &str,
@@ -51,13 +51,13 @@ impl Matrix {
         Matrix { title, about, rows, columns, counts, diagonal: false }
     }
 
-    /// A line below the title: which run it is, or what is seen.
+    /// A line below the title: which run it is, or what the picture shows.
     pub fn about(mut self, about: &str) -> Matrix {
         self.about = about.into();
         self
     }
 
-    /// What lies on the diagonal is right and has a color of its own and a frame.
+    /// Marks the diagonal as right: it gets its own color and a frame.
     pub fn diagonal(mut self) -> Matrix {
         self.diagonal = true;
         self
@@ -94,7 +94,7 @@ impl Matrix {
         canvas.svg(width, bottom + 44.0 + MARGIN)
     }
 
-    /// Names left and above; of many, only as many as do not touch.
+    /// Names at the left and above; if there are many, only as many as do not overlap.
     fn names(&self, canvas: &mut Canvas, (left, top): (f64, f64), side: f64, turned: bool) {
         let every = (14.0 / side).ceil().max(1.0) as usize;
         for (n, name) in self.rows.1.iter().enumerate().step_by(every) {
@@ -165,7 +165,7 @@ impl Matrix {
         canvas.close();
     }
 
-    /// What the shades mean.
+    /// The legend of the shades.
     fn scale(&self, canvas: &mut Canvas, (left, y): (f64, f64)) {
         let mut x = left;
         canvas.text((x, y + 11.0), "share of the row", SMALL, FAINT_INK, Anchor::Start);
@@ -196,7 +196,7 @@ impl Matrix {
     }
 }
 
-/// How dark a share is drawn: few mistakes among many samples should be seen, so by its root.
+/// The shade of a fraction: its square root, so that few mistakes among many samples are visible.
 fn shade(share: f64) -> f64 {
     share.clamp(0.0, 1.0).sqrt()
 }

@@ -1,6 +1,7 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
-/// A number in few digits, with commas between thousands and a power of ten only where it helps; a dash if it is not finite.
+/// A number in few digits, with commas between thousands and a power of ten only if it helps; a dash if it is
+/// not finite.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if !size.is_finite() {
@@ -48,7 +49,7 @@ pub fn count(number: impl TryInto<u128>) -> String {
     thousands(&number.try_into().unwrap_or_default().to_string())
 }
 
-/// So many of something, in the singular where it is one.
+/// A count with its noun, in the singular if it is one.
 ///
 /// ```
 /// use farad_chart::counted;
@@ -67,7 +68,7 @@ pub fn counted(number: impl TryInto<u128>, thing: &str) -> String {
     format!("{} {many}", count(number))
 }
 
-/// Bytes in the largest unit that leaves a number of at least one.
+/// Bytes in the largest unit that gives a number of at least one.
 ///
 /// ```
 /// assert_eq!([48 << 10, 3 << 29, 5 << 60].map(farad_chart::bytes), ["48 KiB", "1.5 GiB", "5,242,880 TiB"]);

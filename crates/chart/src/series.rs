@@ -15,7 +15,7 @@ use crate::palette;
 pub struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
-    /// Lowest and highest value at some places.
+    /// Lowest and highest value at some positions.
     pub(crate) band: Vec<(f64, f64, f64)>,
     pub(crate) color: Option<usize>,
     pub(crate) markers: bool,
@@ -37,41 +37,41 @@ impl Series {
         }
     }
 
-    /// With a mark at every point, for what was measured now and then. Each series has marks of its own.
+    /// With a marker at every point, for occasional measurements. Each series has its own markers.
     pub fn markers(mut self) -> Series {
         self.markers = true;
         self
     }
 
-    /// As a line of dashes.
+    /// As a dashed line.
     pub fn dashed(mut self) -> Series {
         self.dashed = true;
         self
     }
 
-    /// For noise: the points themselves are pale, their moving mean is drawn above them.
+    /// For noisy data: the points themselves are pale, and their moving mean is drawn over them.
     pub fn smoothed(mut self) -> Series {
         self.smoothed = true;
         self
     }
 
-    /// With a shade from the lowest to the highest value `(x, low, high)`.
+    /// With a band from the lowest to the highest value `(x, low, high)`.
     pub fn band(mut self, band: impl IntoIterator<Item = (f64, f64, f64)>) -> Series {
         self.band = band.into_iter().collect();
         self
     }
 
-    /// With the color of the series of this number instead of its own.
+    /// With the color of the series with this index instead of its own.
     pub fn color(mut self, number: usize) -> Series {
         self.color = Some(number);
         self
     }
 }
 
-/// Dashes as an attribute.
+/// The attribute for dashes.
 pub(crate) const DASHES: &str = "stroke-dasharray=\"7 4\"";
 
-/// A mark whose shape tells series apart where colors do not.
+/// A marker whose shape distinguishes series where colors do not.
 pub(crate) fn mark(canvas: &mut Canvas, shape: usize, (x, y): Point, color: Color) {
     const R: f64 = 3.6;
     let corners: &[Point] = match shape % 4 {

@@ -1,4 +1,4 @@
-//! Small pictures in rows, each with words below it.
+//! Small pictures in rows, each with a caption.
 
 use crate::canvas::{Anchor, Canvas};
 use crate::frame::heading;
@@ -30,7 +30,7 @@ impl Thumbnail {
         self
     }
 
-    /// Sets a picture apart from those before it, such as a target: its frame is of dashes.
+    /// Distinguishes a picture from those before it, such as a target: its frame is dashed.
     pub fn apart(mut self) -> Thumbnail {
         self.apart = true;
         self
@@ -59,7 +59,7 @@ impl Sheet {
         Sheet { title: title.into(), about: String::new(), size, tiles: Vec::new() }
     }
 
-    /// A line below the title: which run it is, or what is seen.
+    /// A line below the title: which run it is, or what the picture shows.
     pub fn about(mut self, about: &str) -> Sheet {
         self.about = about.into();
         self
@@ -109,9 +109,9 @@ impl Sheet {
         }
         for (n, line) in tile.lines.iter().enumerate() {
             let (size, ink) = if n == 0 { (TEXT, INK) } else { (SMALL, FAINT_INK) };
-            // Some letters beyond the picture are still before the next one.
+            // Text may be slightly wider than the picture without reaching the next one.
             let size = size.min(size * (width + GAP - 4.0) / text_width(line, size).max(1.0)).max(9.0);
-            // A little more than what it was made to fit, for the sake of rounding.
+            // Slightly more than the width that it was fitted to, because of rounding.
             let line = fitted(line, size, width + GAP - 3.5);
             canvas.text((x, y + height + 4.0 + LINE * (n as f64 + 0.8)), &line, size, ink, Anchor::Start);
         }

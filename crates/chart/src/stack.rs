@@ -1,4 +1,4 @@
-//! Columns of parts that stand on each other: how many of each kind there are, place by place.
+//! Stacked columns: how many of each kind there are, position by position.
 
 use crate::axis::Axis;
 use crate::canvas::Canvas;
@@ -8,10 +8,10 @@ use crate::palette::{INK, MARGIN, TEXT, TITLE, WIDTH, color};
 use crate::series::DASHES;
 
 const HEIGHT: f64 = 300.0;
-/// Columns narrower than this are not seen: neighbors are drawn as one.
+/// Columns narrower than this are invisible: neighbors are merged.
 const NARROWEST: f64 = 3.0;
 
-/// A chart of columns, one per place.
+/// A chart of columns, one per position.
 ///
 /// ```
 /// use farad_chart::Stack;
@@ -37,19 +37,20 @@ impl Stack {
         Stack { title, about: String::new(), x_name, y_name, first: 1, parts: Vec::new(), line: None }
     }
 
-    /// A line below the title: which run it is, or what is seen.
+    /// A line below the title: which run it is, or what the picture shows.
     pub fn about(mut self, about: &str) -> Stack {
         self.about = about.into();
         self
     }
 
-    /// Adds a part with the color of this number, a value per column; later parts stand on earlier ones.
+    /// Adds a part with the color of this index, with one value per column; later parts are stacked on earlier
+    /// ones.
     pub fn part(mut self, name: &str, color: usize, values: impl IntoIterator<Item = f64>) -> Stack {
         self.parts.push((name.into(), color, values.into_iter().collect()));
         self
     }
 
-    /// Draws a line over the columns, a value per column, on the same axis.
+    /// Draws a line over the columns, with one value per column, on the same axis.
     pub fn line(mut self, name: &str, values: impl IntoIterator<Item = f64>) -> Stack {
         self.line = Some((name.into(), values.into_iter().collect()));
         self
@@ -65,7 +66,8 @@ impl Stack {
         canvas.svg(WIDTH, foot)
     }
 
-    /// Draws the chart into a larger drawing, from this height on, with a smaller title; returns where it ends.
+    /// Draws the chart into a larger drawing, starting at this height, with a smaller title; returns where it
+    /// ends.
     pub fn draw(&self, canvas: &mut Canvas, from: f64) -> f64 {
         let shifted = from != 0.0;
         let size = if shifted { TEXT + 1.0 } else { TITLE };
@@ -117,7 +119,7 @@ impl Stack {
             let gap = if right - left > 6.0 { (0.12 * (right - left)).min(6.0) } else { 0.0 };
             let mut below = 0.0;
             for (name, number_of, values) in &self.parts {
-                // Columns that are drawn as one have their mean height.
+                // Merged columns have their mean height.
                 let mean = together.clone().map(|n| value(values, n)).sum::<f64>() / together.len() as f64;
                 if mean <= 0.0 {
                     continue;

@@ -1,6 +1,6 @@
-//! How wide texts are, without a font at hand.
+//! Estimates the width of texts, without a font.
 
-/// A letter's width against the size of the font; a little more than it is in the narrowest of the fonts that are asked for.
+/// A letter's width relative to the font size; slightly more than in the narrowest of the fonts.
 fn letter(letter: char) -> f64 {
     match letter {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | 'I' => 0.33,
@@ -12,12 +12,12 @@ fn letter(letter: char) -> f64 {
     }
 }
 
-/// About how wide a text is, on the safe side.
+/// The approximate width of a text, rather too large than too small.
 pub fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(letter).sum::<f64>() * size
 }
 
-/// A text cut to a width, with an ellipsis where it was cut.
+/// A text truncated to a width, with an ellipsis if it was cut.
 pub fn fitted(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.into();

@@ -1,8 +1,8 @@
-//! Charts hold what they were given, are valid XML, stay inside their axes, and are the same bytes every time.
+//! Charts contain their data, are valid XML, stay inside of their axes, and are the same bytes every time.
 
 use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail};
 
-/// Goes through an SVG text and panics where it is not well formed. Returns names and attributes of all elements.
+/// Parses an SVG text and panics if it is not well formed. Returns names and attributes of all elements.
 fn elements(svg: &str) -> Vec<(String, Vec<(String, String)>)> {
     let (mut open, mut found, mut rest) = (Vec::new(), Vec::new(), svg.trim_end());
     while let Some(start) = rest.find('<') {

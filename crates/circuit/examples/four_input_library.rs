@@ -1,38 +1,38 @@
-//! Writes `src/simplify/library.txt` anew: circuits with the fewest gates for every function of four bits.
+//! Writes `src/simplify/library.txt`: circuits with the fewest gates for every function of four bits.
 //!
-//! Functions are the same here if they differ by order or negation of inputs or by negation of the
-//! output; 220 classes need a gate or more. All chains of gates are gone through, shortest first, so that
-//! the first to reach a class has the fewest gates it can have. Takes about a minute:
+//! Functions that differ only by order or negation of inputs or by negation of the output are in one class; 220
+//! classes need at least one gate. All chains of gates are enumerated, shortest first, so the first one to
+//! reach a class has the fewest possible gates. Takes about a minute:
 //! `cargo run --release -p farad-circuit --example four_input_library > library.txt`
 
 use farad_circuit::Gate;
 
 /// The four inputs as truth tables.
 const INPUTS: [u16; 4] = [0xAAAA, 0xCCCC, 0xF0F0, 0xFF00];
-/// Different circuits kept for a class.
+/// Different circuits kept per class.
 const VARIANTS: usize = 8;
-/// Classes that need this many gates get one circuit only: to find all takes hours.
+/// Classes that need this many gates get only one circuit, because finding all takes hours.
 const LONGEST: usize = 7;
-/// Gates that are false when both operands are. With negations at inputs and output these are enough.
+/// Gates that are false when both operands are. With negations at inputs and output, these are enough.
 const NORMAL: [Gate; 5] = [Gate::AND, Gate::A_AND_NOT_B, Gate::NOT_A_AND_B, Gate::XOR, Gate::OR];
 
 type Step = (Gate, usize, usize);
 
-/// Classes of functions, with what is known of each.
+/// Classes of functions, with the results for each.
 struct Classes {
     /// The class of each function.
     of: Vec<usize>,
-    /// The smallest member that is false where all inputs are.
+    /// The smallest member that is false where all inputs are false.
     representatives: Vec<u16>,
     /// Fewest gates, once known.
     gates: Vec<Option<usize>>,
     circuits: Vec<Vec<Vec<Step>>>,
-    /// Circuits met so far, for a fair choice among all.
+    /// Circuits found so far, for a uniform choice among all.
     met: Vec<u64>,
     random: u64,
 }
 
-/// What a search is for.
+/// The purpose of a search.
 #[derive(Clone, Copy, PartialEq)]
 enum Purpose {
     /// Classes not reached so far.
@@ -73,7 +73,7 @@ fn table(circuit: &[Step]) -> u16 {
     *values.last().expect("inputs at least")
 }
 
-/// A function with inputs reordered and negated and the output negated, in every way.
+/// A function with inputs permuted and negated and the output negated, in every way.
 fn relatives(function: u16) -> Vec<u16> {
     let mut relatives = vec![];
     for code in 0..256usize {
@@ -108,7 +108,7 @@ impl Classes {
         Classes { of, representatives, gates, circuits: vec![vec![]; count], met: vec![0; count], random: 1 }
     }
 
-    /// Goes through all chains of `gates` more gates, in an order in which no set of gates comes twice.
+    /// Enumerates all chains of `gates` more gates, in an order in which no set of gates occurs twice.
     fn search(&mut self, values: &mut Vec<u16>, steps: &mut Vec<Step>, gates: usize, purpose: Purpose) {
         for b in 1..values.len() {
             for a in 0..b {

@@ -1,4 +1,4 @@
-//! How fast one core plays life: `cargo run --release -p farad-circuit --example life_speed`.
+//! How fast one core runs life: `cargo run --release -p farad-circuit --example life_speed`.
 
 use std::io::Write;
 use std::time::Instant;
@@ -7,9 +7,9 @@ use farad_circuit::{Automaton, Edge, Error, Grid, Netlist};
 
 /// Cells in a row and rows.
 const SIZE: usize = 512;
-/// Steps a round.
+/// Steps per round.
 const STEPS: usize = 100;
-/// Rounds; the quickest counts.
+/// Rounds; the fastest counts.
 const ROUNDS: usize = 200;
 
 fn main() -> Result<(), Error> {

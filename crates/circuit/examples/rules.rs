@@ -1,8 +1,9 @@
-//! Circuits of small rules, from their truth tables to what simplification makes of them, as files for other tools.
+//! Circuits of small rules, from their truth tables to their simplified form, as files for other tools.
 //!
-//! `rules OUT` writes `OUT/NAME.rule.blif` (the truth table), `OUT/NAME.rule.v` (the same in words), `OUT/NAME.ours.blif` and `OUT/NAME.ours.json` (the simplified
-//! circuit), and one line per rule. Further arguments come in pairs: a name and a learned
-//! automaton, which is simplified; its `rule` are the learned gates of the channels that are kept. `scripts/circuits` is its user.
+//! `rules OUT` writes `OUT/NAME.rule.blif` (the truth table), `OUT/NAME.rule.v` (the same as an expression),
+//! `OUT/NAME.ours.blif` and `OUT/NAME.ours.json` (the simplified circuit), and one line per rule. Further
+//! arguments come in pairs: a name and a learned automaton, which is simplified; its `rule` is the learned
+//! gates of the kept channels. `scripts/circuits` uses this example.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use std::time::Instant;
 use farad_circuit::simplify::{SimplifyOptions, simplify, simplify_automaton};
 use farad_circuit::{Circuit, Format, Gate, Netlist, Statistics, Wire, export};
 
-/// A rule: its name, how many bits it takes and gives, what it does, and the same as Verilog.
+/// A rule: its name, its numbers of input and output bits, its function, and the same as Verilog.
 type Rule = (&'static str, usize, usize, fn(u32) -> u32, &'static str);
 
 const RULES: [Rule; 14] = [
@@ -30,7 +31,7 @@ const RULES: [Rule; 14] = [
     ("seven_segments", 4, 7, |bits| SEGMENTS[bits as usize], "112'he3e6f39f9df7ff0ff76e69f6c33f >> 7 * x"),
 ];
 
-/// Three alive, the cell itself counted as a bit beside the sum: three around, or two around and alive.
+/// A cell is alive if three neighbors are, or if two are and it is alive itself.
 fn life(bits: u32) -> u32 {
     (((bits & !16).count_ones() | bits >> 4 & 1) == 3) as u32
 }
@@ -41,7 +42,7 @@ const SEGMENTS: [u32; 16] =
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (out, learned) = arguments.split_first().ok_or("rules: where to?: give a folder")?;
+    let (out, learned) = arguments.split_first().ok_or("rules: missing argument: the output folder")?;
     let out = Path::new(out);
     std::fs::create_dir_all(out)?;
     for rule in RULES {
@@ -80,7 +81,7 @@ fn size(netlist: &Netlist) -> (usize, usize) {
 
 fn report(name: &str, netlist: &Netlist, seconds: f64) {
     let ((gates, depth), inputs) = (size(netlist), netlist.inputs.len());
-    // An xor is three nodes of an and-inverter graph, a negation none.
+    // An xor takes three nodes of an and-inverter graph, a negation none.
     let nodes: usize = netlist
         .gates
         .iter()
@@ -117,7 +118,7 @@ fn over(inputs: &[String], netlist: &Netlist) -> Netlist {
     made
 }
 
-/// The rule as a module with ports of one bit, called as in the netlists.
+/// The rule as a module with one-bit ports, named as in the netlists.
 fn verilog((name, inputs, outputs, _, expression): Rule) -> String {
     let list = |name: &str, count: usize| (0..count).map(|n| format!("{name}_{n}")).collect::<Vec<_>>();
     let (x, y) = (list("in", inputs), list("out", outputs));
@@ -140,7 +141,7 @@ fn with_inputs((name, inputs, ..): Rule) -> (Netlist, Vec<Wire>) {
     (netlist, wires)
 }
 
-/// A sum of products, a product for every row of the table in which an output is one.
+/// A sum of products, with one product for every row of the table in which an output is one.
 fn minterms(rule: Rule) -> Netlist {
     let (mut netlist, inputs) = with_inputs(rule);
     let (_, count, outputs, function, _) = rule;
@@ -161,7 +162,7 @@ fn minterms(rule: Rule) -> Netlist {
     netlist
 }
 
-/// A tree of multiplexers, an input per level.
+/// A tree of multiplexers, with one input per level.
 fn multiplexers(rule: Rule) -> Netlist {
     let (mut netlist, inputs) = with_inputs(rule);
     let (_, count, outputs, function, _) = rule;

@@ -1,10 +1,9 @@
-//! Numbers in circuits: how many of some bits are set, and which number is the largest.
+//! Arithmetic in circuits: counting set bits, and finding the largest number.
 //!
-//! Numbers are words: wires with the lowest bit first. Everything is made of plain gates, so every simulator,
-//! proof and export knows it already. Adders in a word-level language were left out, since synthesis tools
-//! make the same tables from compressor trees of gates. Counters and comparators are trees that are built by
-//! the levels at which their bits arrive, so bits that come late are read late. Start at
-//! [`Netlist::population_count`].
+//! A number is a list of wires, lowest bit first. Everything is made of plain gates, so every simulator, proof
+//! and export supports it. Exports do not use the adders of their languages, because synthesis tools make the
+//! same lookup tables from compressor trees of gates. Counters and comparators are trees that are built by the
+//! levels at which their bits arrive, so that late bits are read late. Start at [`Netlist::population_count`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,12 +11,12 @@ use std::collections::BinaryHeap;
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Wire};
 
-/// Numbers among which every pair is compared at once; more are halved first.
+/// Up to this many numbers, all pairs are compared at once; more are first reduced in pairs.
 const ALL_PAIRS: usize = 5;
 
 impl Netlist {
-    /// Adds a counter: how many of these wires are set, in as many bits as that needs. No wires are none: the number
-    /// without bits.
+    /// Adds a counter: how many of these wires are set, in as many bits as needed. Without wires, the result is
+    /// a number without bits.
     ///
     /// ```
     /// use farad_circuit::{Netlist, Simulator};
@@ -34,8 +33,8 @@ impl Netlist {
         LeveledNetlist::on(self).sum(&[bits.to_vec()])
     }
 
-    /// Adds a comparison of numbers of equal width: the position of the largest, in as many bits as positions need; the
-    /// first among equals.
+    /// Adds a comparison of numbers of equal width: the index of the largest, in as many bits as indices need;
+    /// the first among equals.
     ///
     /// # Panics
     /// If there are no numbers, or they differ in width.
@@ -44,28 +43,28 @@ impl Netlist {
         let width = numbers.first().expect("first_largest: needs a number (0 vs 1)").len();
         for (n, number) in numbers.iter().enumerate() {
             let found = number.len();
-            assert!(found == width, "first_largest: number {n} is of another width ({found} vs {width})");
+            assert!(found == width, "first_largest: number {n} has another width ({found} vs {width})");
         }
         LeveledNetlist::on(self).first_largest(numbers)
     }
 }
 
-/// A number that may win, and its position in all of them.
+/// A candidate number, and its index.
 #[derive(Clone)]
 struct RankedNumber {
     number: Vec<Wire>,
     position: Vec<Wire>,
 }
 
-/// A stretch of two numbers that were compared: whether the second is larger, and whether both are equal; the lowest
-/// stretch is never asked for the latter.
+/// A range of bits of two numbers that were compared: whether the second is larger, and whether both are equal.
+/// The latter is never needed for the lowest range.
 #[derive(Clone, Copy)]
 struct Compared {
     larger: Wire,
     equal: Option<Wire>,
 }
 
-/// A netlist with the level of every wire, which is kept as gates are added.
+/// A netlist with the level of every wire, updated as gates are added.
 pub(crate) struct LeveledNetlist<'a> {
     pub(crate) netlist: &'a mut Netlist,
     levels: Vec<u32>,
@@ -88,8 +87,8 @@ impl LeveledNetlist<'_> {
         self.netlist.gate(gate, a, b)
     }
 
-    /// The sum of some bits, each of which counts two to the number of its column. Column by column, three bits become
-    /// one of the column and one of the next: always the earliest three.
+    /// The sum of bits, where a bit in column `n` counts 2ⁿ. Column by column, three bits become one of the
+    /// column and one of the next; always the three that arrive earliest.
     pub(crate) fn sum(&mut self, columns: &[Vec<Wire>]) -> Vec<Wire> {
         let mut columns = columns.iter();
         let mut column = columns.next().cloned().unwrap_or_default();
@@ -116,16 +115,16 @@ impl LeveledNetlist<'_> {
         count
     }
 
-    /// The sum of three bits: its lower and its upper bit. The last one may come a level later.
+    /// The sum of three bits: its lower and its upper bit. `c` may arrive a level later.
     fn full_adder(&mut self, a: Wire, b: Wire, c: Wire) -> (Wire, Wire) {
         let differ = self.gate(Gate::XOR, a, b);
-        // In this order simulators join the carry with what comes late, and forget `a` and `b` early.
+        // In this order, simulators fuse the carry with the late operand, and `a` and `b` are dead early.
         let carried = self.gate(Gate::AND, differ, c);
         let both = self.gate(Gate::AND, a, b);
         (self.gate(Gate::XOR, differ, c), self.gate(Gate::OR, carried, both))
     }
 
-    /// Halves the field until few are left, of which every pair is compared at once.
+    /// Halves the candidates until few are left, then compares all pairs of these at once.
     pub(crate) fn first_largest(&mut self, numbers: &[Vec<Wire>]) -> Vec<Wire> {
         let bits = numbers.len().next_power_of_two().trailing_zeros() as usize;
         let constants = [Gate::FALSE, Gate::TRUE].map(|gate| self.gate(gate, Wire::NONE, Wire::NONE));
@@ -139,7 +138,7 @@ impl LeveledNetlist<'_> {
         self.best(&field, constants[0])
     }
 
-    /// The larger of two numbers with its position, or the only one; the first if they are equal.
+    /// The larger of two numbers with its index, or the only one; the first if they are equal.
     fn winner_of(&mut self, pair: &[RankedNumber]) -> RankedNumber {
         let [first, second] = pair else { return pair[0].clone() };
         let takes = self.is_larger(&second.number, &first.number);
@@ -152,7 +151,7 @@ impl LeveledNetlist<'_> {
         }
     }
 
-    /// `b` where `takes` is set, else `a`.
+    /// `b` where `takes` is set, otherwise `a`.
     fn chosen(&mut self, a: Wire, b: Wire, takes: Wire) -> Wire {
         if a == b {
             return a;
@@ -161,8 +160,8 @@ impl LeveledNetlist<'_> {
         self.gate(Gate::OR, first, second)
     }
 
-    /// The position of the largest of few: an entry wins that is larger than all before it, and than which none after
-    /// it is larger.
+    /// The index of the largest of a few numbers: an entry wins if it is larger than all before it, and if none
+    /// after it is larger.
     fn best(&mut self, field: &[RankedNumber], no: Wire) -> Vec<Wire> {
         let mut beats: Vec<Vec<(Wire, bool)>> = vec![vec![]; field.len()];
         for (n, second) in field.iter().enumerate() {
@@ -215,7 +214,7 @@ impl LeveledNetlist<'_> {
         Some(if is { wire } else { self.gate(Gate::NOT_A, wire, Wire::NONE) })
     }
 
-    /// All wires by one kind of gate, the earliest first.
+    /// Combines all wires with one kind of gate, the earliest first.
     fn joined(&mut self, gate: Gate, mut wires: Vec<Wire>) -> Option<Wire> {
         while wires.len() > 1 {
             wires.sort_by_key(|&wire| (Reverse(self.level(wire)), wire));
@@ -225,7 +224,8 @@ impl LeveledNetlist<'_> {
         wires.pop()
     }
 
-    /// Whether the second number is larger than the first: neighbors that are known earliest are joined first.
+    /// Whether the second number is larger than the first; neighboring ranges that are known earliest are
+    /// combined first.
     fn is_larger(&mut self, second: &[Wire], first: &[Wire]) -> Wire {
         let bit = |words: &mut Self, (n, (&a, &b)): (usize, (&Wire, &Wire))| Compared {
             larger: words.gate(Gate::NOT_A_AND_B, a, b),

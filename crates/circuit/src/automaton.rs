@@ -1,15 +1,15 @@
-//! The circuit of a cellular automaton: one cell's netlist, and how cells stand beside each other.
+//! The circuit of a cellular automaton: one cell's netlist, and how cells are connected.
 
 use crate::error::{Error, Result};
 use crate::netlist::Netlist;
 
-/// What a cell at the rim sees beyond it.
+/// What a cell at the edge of the grid sees beyond it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Edge {
     /// Cells of zeros.
     #[default]
     Zero,
-    /// The opposite rim.
+    /// The cells of the opposite edge.
     Wrap,
 }
 
@@ -26,8 +26,8 @@ impl Edge {
     }
 }
 
-/// A grid of equal cells. Every cell has `channels` bits of state; at each step it reads the bits of
-/// its 3×3 neighborhood, and the outputs of its netlist are its next state.
+/// A grid of identical cells. Every cell has `channels` bits of state; at each step it reads the bits of its
+/// 3×3 neighborhood, and the outputs of its netlist are its next state.
 ///
 /// The cell has no registers. Its input `position·channels + channel` is a bit of the neighbor at
 /// `position`, counted row by row from the upper left: position 1 is the cell above (y - 1), and 4 is the
@@ -38,16 +38,16 @@ pub struct Automaton {
     pub cell: Netlist,
     /// Bits of state per cell.
     pub channels: usize,
-    /// The channels that the rule is about; the others serve it.
+    /// The channels that the task is about; the others are memory.
     pub visible: Vec<usize>,
-    /// What lies beyond the rim.
+    /// What lies beyond the edge.
     pub edge: Edge,
-    /// Each cell fires with this probability at a step; 1 is the synchronous automaton.
+    /// The probability that a cell fires at a step; with 1 the automaton is synchronous.
     pub fire_rate: f32,
 }
 
 impl Automaton {
-    /// Checks the netlist and that its inputs and outputs fit the channels.
+    /// Checks the netlist, and that its inputs and outputs match the channels.
     pub fn check(&self) -> Result<()> {
         self.cell.check()?;
         let channels = self.channels;

@@ -9,17 +9,17 @@ use std::path::PathBuf;
 pub enum Error {
     /// A gate reads a wire that does not exist or comes later.
     #[error(
-        "netlist: {reader} reads wire {wire}, which is not there ({wire} vs {wires} wires that it may read)"
+        "netlist: {reader} reads wire {wire}, which does not exist ({wire} vs {wires} wires that it may read)"
     )]
     MissingWire {
-        /// Who reads.
+        /// What reads it.
         reader: String,
         /// The wire read.
         wire: u32,
         /// How many wires it may read: those before it.
         wires: usize,
     },
-    /// A circuit with state where none can be.
+    /// A circuit with state where none is supported.
     #[error("simulate: a wide simulation has no state: {name} ({registers} registers vs 0)")]
     Registers {
         /// The circuit.
@@ -36,20 +36,20 @@ pub enum Error {
         gate: usize,
         /// Its function.
         name: &'static str,
-        /// Its wire.
+        /// Its output wire.
         wire: u32,
-        /// How many operands it has of those it reads.
+        /// How many of its operands are given.
         found: usize,
         /// How many it reads.
         wanted: usize,
     },
-    /// The gates of a file read each other in a circle.
-    #[error("circuit file: gates read each other in a circle: {}", circle(.gates))]
+    /// The gates of a file form a cycle.
+    #[error("circuit file: gates form a cycle: {}", circle(.gates))]
     Cycle {
-        /// The gates on the circle, each read by the one after it: number, name, wire.
+        /// The gates of the cycle, each read by the one after it: index, name, wire.
         gates: Vec<(usize, &'static str, u32)>,
     },
-    /// A gate of a file has a name that no gate has.
+    /// A gate of a file has an unknown name.
     #[error(
         "circuit file: gate {gate}, which makes wire {wire}, has an unknown name: {name:?}\nhelp: the gates are {}",
         crate::gate::Gate::ALL.map(crate::gate::Gate::name).join(", ")
@@ -62,40 +62,40 @@ pub enum Error {
         /// The name found.
         name: String,
     },
-    /// A file says how many wires it has, and has another number.
+    /// The number of wires stated in a file is wrong.
     #[error(
         "circuit file: inputs, registers and gates do not add up to the wires stated ({found} vs {stated})"
     )]
     WireCount {
         /// The number stated.
         stated: usize,
-        /// The number there.
+        /// The actual number.
         found: usize,
     },
     /// A file ends too early.
     #[error(
-        "circuit file: ends in the middle, at line {line}, column {column}\nhelp: the file was cut off; write it again"
+        "circuit file: unexpected end at line {line}, column {column}\nhelp: the file was cut off; write it again"
     )]
     Truncated {
-        /// Where it ends.
+        /// The line where it ends.
         line: usize,
-        /// Where it ends in that line.
+        /// The column where it ends.
         column: usize,
     },
-    /// A file is not the JSON that it should be.
+    /// A file is not valid JSON of this format.
     #[error("circuit file: invalid: {message}")]
     Syntax {
-        /// What the parser says, with line and column.
+        /// The parser's message, with line and column.
         message: String,
     },
-    /// A file is of another format.
+    /// A file has another format.
     #[error("circuit file: another format: {found:?} (wanted \"farad-circuit\")")]
     Format {
         /// The format it names.
         found: String,
     },
     /// A file was written by a newer version.
-    #[error("circuit file: newer version ({found} vs {known})\nhelp: read it with a newer farad")]
+    #[error("circuit file: newer version ({found} vs {known})\nhelp: use a newer version of farad")]
     Version {
         /// Its version.
         found: u64,
@@ -105,14 +105,14 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("{op} {}: {source}", .path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         op: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file was read, and something is wrong with it.
+    /// A file was read, but its contents are wrong.
     #[error("{}: {source}", .path.display())]
     InFile {
         /// Which file.
@@ -120,28 +120,28 @@ pub enum Error {
         /// What is wrong.
         source: Box<Error>,
     },
-    /// An export format has this name nowhere.
+    /// There is no export format with this name.
     #[error("export: unknown format: {name:?}\nhelp: the formats are {known}")]
     UnknownFormat {
         /// The name asked for.
         name: String,
-        /// The names there are.
+        /// The names of all formats.
         known: String,
     },
-    /// A netlist that cannot be pipelined so.
+    /// A netlist that cannot be pipelined this way.
     #[error("pipeline: {what} ({found} vs {wanted})")]
     Pipeline {
         /// What is wrong.
         what: &'static str,
-        /// What there is.
+        /// The number found.
         found: usize,
-        /// What there must be.
+        /// The number required.
         wanted: usize,
     },
     /// An automaton whose cells have no state.
     #[error("automaton: cells have no channels (0 vs at least 1)")]
     NoChannels,
-    /// A visible channel is not a channel.
+    /// A visible channel does not exist.
     #[error("automaton: no such visible channel ({channel} vs {channels} channels)")]
     VisibleChannel {
         /// The channel.
@@ -149,7 +149,7 @@ pub enum Error {
         /// Channels of a cell.
         channels: usize,
     },
-    /// Not a probability.
+    /// The fire rate is not a probability.
     #[error("automaton: fire rate is not a probability above zero ({rate} vs at most 1)")]
     FireRate {
         /// The rate.
@@ -166,7 +166,7 @@ pub enum Error {
         height: usize,
         /// Channels of a cell.
         channels: usize,
-        /// How many bits that makes.
+        /// The resulting number of bits.
         bits: u128,
         /// How many are allowed.
         limit: u128,
@@ -181,8 +181,8 @@ pub enum Error {
         /// What the second has.
         right: String,
     },
-    /// The cell of an automaton has the wrong number of inputs or outputs.
-    #[error("automaton: {what} of the cell do not fit {channels} channels ({found} vs {wanted})")]
+    /// The cell of an automaton has a wrong number of inputs or outputs.
+    #[error("automaton: {what} of the cell do not match {channels} channels ({found} vs {wanted})")]
     CellSize {
         /// Inputs, outputs or registers.
         what: &'static str,
@@ -198,7 +198,7 @@ pub enum Error {
 /// A result with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The gates of a circle in words; a long one is cut in the middle.
+/// The gates of a cycle in words; a long one is shortened in the middle.
 fn circle(gates: &[(usize, &'static str, u32)]) -> String {
     const SHOWN: usize = 8;
     let mut text = String::new();

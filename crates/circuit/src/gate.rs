@@ -1,4 +1,4 @@
-//! The sixteen functions of two bits: the one table of gates in the project.
+//! The sixteen functions of two bits: the project's only table of gates.
 
 /// A function of two bits. Its number is its truth table: the output for `(a, b)` is bit
 /// `3 - 2a - b`, so bit 3 is the output for (0, 0) and bit 0 the output for (1, 1).
@@ -8,7 +8,7 @@ pub struct Gate(u8);
 /// A row of the table.
 struct GateRow {
     name: &'static str,
-    /// `c0 + ca·a + cb·b + cab·a·b` is the function on bits, and its relaxation between them.
+    /// `c0 + ca·a + cb·b + cab·a·b` is the function on bits, and its relaxation to values between 0 and 1.
     coefficients: [i8; 4],
 }
 
@@ -67,7 +67,7 @@ impl Gate {
         all
     };
 
-    /// The gate with this truth table, if it is one of sixteen.
+    /// The gate with this truth table; `None` if the number is 16 or more.
     pub const fn new(number: u8) -> Option<Gate> {
         if number < 16 { Some(Gate(number)) } else { None }
     }
@@ -129,12 +129,12 @@ impl Gate {
         ((self.0 >> 1) & 5) != (self.0 & 5)
     }
 
-    /// Whether it computes something: not a constant and not a copy of an operand. (A negation does.)
+    /// Whether it computes something: neither a constant nor a copy of an operand. (A negation does.)
     pub const fn is_active(self) -> bool {
         !matches!(self.0, 0 | 3 | 5 | 15)
     }
 
-    /// The gate with operands exchanged.
+    /// The gate with its operands swapped.
     pub const fn swapped(self) -> Gate {
         Gate((self.0 & 9) | ((self.0 & 2) << 1) | ((self.0 & 4) >> 1))
     }
@@ -144,12 +144,12 @@ impl Gate {
         Gate(self.0 ^ 15)
     }
 
-    /// The gate that does to `!a` what this one does to `a`.
+    /// The gate that computes for `!a` what this one computes for `a`.
     pub const fn with_negated_a(self) -> Gate {
         Gate(((self.0 & 3) << 2) | (self.0 >> 2))
     }
 
-    /// The gate that does to `!b` what this one does to `b`.
+    /// The gate that computes for `!b` what this one computes for `b`.
     pub const fn with_negated_b(self) -> Gate {
         Gate(((self.0 & 5) << 1) | ((self.0 >> 1) & 5))
     }

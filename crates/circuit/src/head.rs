@@ -1,7 +1,7 @@
-//! The head of a classifier: bits vote for classes, and the first class with the most votes is the answer.
+//! The head of a classifier: bits vote for classes, and the first class with the most votes wins.
 //!
-//! Votes are added up by what they are: equal ones count at once as a number, a vote and its opposite are a constant, and
-//! what all classes have in common is left out. Start at [`Netlist::with_class_head`].
+//! Votes are summed by value. Equal votes are counted once with a weight, a vote and its opposite are a
+//! constant, and what all classes have in common is left out. Start at [`Netlist::with_class_head`].
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,12 @@ use crate::netlist::{GateNode, Netlist, Output, Wire};
 pub struct Elected {
     /// The class in outputs `class0`, `class1`, …, lowest bit first.
     pub netlist: Netlist,
-    /// The same gates with more outputs: bit `b` of what class `c` has more than is common to all is `count_c_b`.
+    /// The same gates with more outputs: `count_c_b` is bit `b` of class `c`'s votes, without what is common to
+    /// all classes.
     pub with_counts: Netlist,
 }
 
-/// The votes of a class: a number that is certain, and how often each signal counts.
+/// The votes of a class: a constant, and how often each signal counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ClassVotes {
     certain: u64,
@@ -27,8 +28,8 @@ struct ClassVotes {
 }
 
 impl Netlist {
-    /// A netlist whose outputs are votes, in its place one whose output is the number of the class with the most: the
-    /// first among equals. Output `n` votes for class `classes[n]`.
+    /// Replaces a netlist whose outputs are votes by one whose output is the number of the class with the most
+    /// votes, the first among equals. Output `n` votes for class `classes[n]`.
     ///
     /// ```
     /// use farad_circuit::{Netlist, Simulator};
@@ -72,7 +73,7 @@ impl Netlist {
         }
         let counted = netlist.outputs.len();
         self.outputs.iter().for_each(|vote| netlist.output(vote.name.clone(), vote.wire));
-        // Constants are folded, and what nobody reads is gone.
+        // Constants are folded, and unread gates are removed.
         let folded = LogicGraph::of(&netlist).write(&netlist);
         let parts = parts_of(&folded, count, shown, counted);
         Elected {
@@ -82,14 +83,14 @@ impl Netlist {
     }
 }
 
-/// For every gate the part that it belongs to: the votes, the count of a class, or, last, the comparison. Outputs are first
-/// those of the class, then the counts, then the votes.
+/// For every gate the part that it belongs to: the votes, the count of a class, or, last, the comparison.
+/// Outputs are first those of the class, then the counts, then the votes.
 fn parts_of(netlist: &Netlist, classes: usize, shown: usize, counted: usize) -> Vec<usize> {
     let mut parts = vec![classes + 1; netlist.wires()];
     let of = |outputs: &[Output]| netlist.needed(outputs.iter().map(|output| output.wire));
     let counts = &netlist.outputs[shown..counted];
     let width = counts.len() / classes;
-    // From the last to the first, so that what several need belongs to the first of them.
+    // From the last to the first, so that shared gates belong to the first part that needs them.
     for class in (0..classes).rev() {
         let needed = of(&counts[class * width..][..width]);
         parts.iter_mut().zip(needed).filter(|(_, needed)| *needed).for_each(|(part, _)| *part = class + 1);
@@ -99,7 +100,8 @@ fn parts_of(netlist: &Netlist, classes: usize, shown: usize, counted: usize) -> 
     parts
 }
 
-/// The first outputs of a netlist and what they need, part after part; how long the parts are is said in the meta data.
+/// The first outputs of a netlist and what they need, part after part; the metadata says how long the parts
+/// are.
 fn in_parts(netlist: &Netlist, parts: &[usize], classes: usize, outputs: usize) -> Netlist {
     let live = netlist.needed(netlist.outputs[..outputs].iter().map(|output| output.wire));
     let mut order: Vec<usize> = (netlist.sources()..netlist.wires()).filter(|&wire| live[wire]).collect();
@@ -120,11 +122,12 @@ fn in_parts(netlist: &Netlist, parts: &[usize], classes: usize, outputs: usize) 
     made
 }
 
-/// Where a netlist keeps how many of its gates make votes, count those of each class, and compare the counts.
+/// The metadata key for the numbers of gates that make votes, count those of each class, and compare the
+/// counts.
 const PARTS: &str = "parts";
 
 impl Netlist {
-    /// Names and lengths of the parts that the gates are in, one after the other, if they are told and still right.
+    /// Names and lengths of the consecutive parts of the gates, if they are given and still valid.
     pub(crate) fn parts(&self) -> Option<Vec<(String, usize)>> {
         let lengths: Vec<usize> = self
             .meta
@@ -143,7 +146,7 @@ impl Netlist {
             .then(|| lengths.into_iter().enumerate().map(named).collect())
     }
 
-    /// Forgets the parts: gates are another.
+    /// Removes the information about parts, because the gates have changed.
     pub fn without_parts(mut self) -> Netlist {
         self.meta.remove(PARTS);
         self
@@ -169,7 +172,7 @@ impl ClassVotes {
         *self.weights.entry((wire, is)).or_default() += 1;
     }
 
-    /// A vote and its opposite are one for certain.
+    /// A vote and its opposite are a constant one.
     fn settle(&mut self) {
         let votes: Vec<Wire> = self.weights.keys().map(|&(wire, _)| wire).collect();
         for wire in votes {
@@ -205,7 +208,7 @@ impl ClassVotes {
     }
 }
 
-/// Puts a wire into the columns of a number's bits.
+/// Adds a wire to the columns of a number's bits.
 fn put(columns: &mut [Vec<Wire>], number: u64, wire: Wire) {
     for (bit, column) in columns.iter_mut().enumerate() {
         if number >> bit & 1 == 1 {
@@ -214,7 +217,7 @@ fn put(columns: &mut [Vec<Wire>], number: u64, wire: Wire) {
     }
 }
 
-/// What every class has does not decide.
+/// Removes votes that every class has, because they decide nothing.
 fn leave_out_what_is_common(tallies: &mut [ClassVotes]) {
     let certain = tallies.iter().map(|tally| tally.certain).min().unwrap_or(0);
     tallies.iter_mut().for_each(|tally| tally.certain -= certain);
@@ -249,7 +252,7 @@ mod tests {
     #[test]
     fn the_first_class_with_the_most_votes_is_elected() {
         for seed in 0..30 {
-            // Some votes are equal, opposite or constant: gates of few inputs.
+            // Some votes are equal, opposite or constant, because gates have few inputs.
             let votes = Netlist::random(seed, 5, 40, 23);
             let classes: Vec<usize> = (0..votes.outputs.len()).map(|n| n * 7 % 4).collect();
             let elected = votes.with_class_head(&classes, 4);
@@ -290,7 +293,7 @@ mod tests {
         for wire in [a, not, b, b, b, a, not, b] {
             votes.output("vote", wire);
         }
-        // Three against two: b decides between 1 + 3b and 1 + b.
+        // Three against two votes: b decides between 1 + 3b and 1 + b.
         let elected = votes.with_class_head(&[0, 0, 0, 0, 0, 1, 1, 1], 2).netlist;
         assert_eq!(Statistics::of(&elected).active, 0, "the first class never has fewer");
         let elected = votes.with_class_head(&[1, 1, 1, 1, 1, 0, 0, 0], 2).netlist;

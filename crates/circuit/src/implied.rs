@@ -1,16 +1,17 @@
-//! Inputs that never take some values together: of two thresholds of a number, the higher one is never reached alone.
+//! Inputs that never take certain values together: of two thresholds of a number, the higher one is never
+//! exceeded alone.
 //!
-//! A gate of two such inputs is a simpler one, or none. Start at [`Netlist::with_implied_inputs`].
+//! A gate of two such inputs reduces to a simpler one, or to none. Start at [`Netlist::with_implied_inputs`].
 
 use crate::gate::Gate;
 use crate::netlist::{GateNode, Netlist, Wire};
 
-/// What a gate may be instead: constants, copies and negations.
+/// Simpler gates: constants, copies and negations.
 const SIMPLER: [Gate; 6] = [Gate::FALSE, Gate::TRUE, Gate::A, Gate::B, Gate::NOT_A, Gate::NOT_B];
 
 impl Netlist {
-    /// The same circuit for inputs of which some imply others: whenever input `n` is set, so is every input `m` with
-    /// `implies(n, m)`. For other inputs it may be another one.
+    /// The same circuit for inputs of which some imply others: whenever input `n` is set, so is every input `m`
+    /// with `implies(n, m)`. For inputs that violate this, the result may differ.
     ///
     /// ```
     /// use farad_circuit::{Gate, Netlist, Statistics};
@@ -39,7 +40,7 @@ impl Netlist {
     }
 }
 
-/// What a wire is a copy of.
+/// The wire that a wire is a copy of.
 fn source(netlist: &Netlist, mut wire: Wire) -> Wire {
     while let Some(node) = wire.index().checked_sub(netlist.sources()).and_then(|n| netlist.gates.get(n)) {
         wire = match node.gate {
@@ -51,7 +52,7 @@ fn source(netlist: &Netlist, mut wire: Wire) -> Wire {
     wire
 }
 
-/// A simpler gate that is the same for all values that happen.
+/// A simpler gate that is equal for all values that can occur.
 fn simpler(gate: Gate, happens: impl Fn(bool, bool) -> bool) -> Option<Gate> {
     let all = [(false, false), (false, true), (true, false), (true, true)];
     let same = |other: &Gate| {

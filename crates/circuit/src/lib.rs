@@ -1,9 +1,10 @@
-//! Hard logic: circuits of two-input gates, and everything that is done with them.
+//! Hard logic: circuits of two-input gates, and tools to simulate, simplify, prove, repair, draw and export
+//! them.
 //!
-//! A [`Gate`] is its truth table, and the table in `gate.rs` is the only one in the project. A [`Netlist`]
-//! lists gates so that each reads only what came before, with registers if it has state. An [`Automaton`] is
-//! the netlist of one cell of a grid. This crate knows nothing of tensors. Its vector instructions come
-//! through the pulp crate, without `unsafe`.
+//! A [`Gate`] is a truth table; `gate.rs` has the project's only table of gates. A [`Netlist`] lists gates so
+//! that each reads only earlier wires, with registers if it has state. An [`Automaton`] is the netlist of one
+//! cell of a grid. This crate does not depend on tensors. Its vector instructions come through the pulp crate,
+//! without `unsafe`.
 //!
 //! ```
 //! use farad_circuit::simplify::{SimplifyOptions, simplify};
@@ -25,25 +26,26 @@
 //!
 //! # What is where
 //!
-//! - [`Gate`], [`Netlist`], [`Automaton`]: what circuits are; [`Circuit`]: their files; [`Statistics`] and
-//!   [`Drawing`]: what they look like.
+//! - [`Gate`], [`Netlist`], [`Automaton`] define circuits; [`Circuit`] reads and writes their files;
+//!   [`Statistics`] and [`Drawing`] describe them.
 //! - [`simplify`](mod@simplify) makes them smaller, [`equivalence`] proves that nothing changed.
 //! - `arithmetic` adds counters and comparators, `head` counts the votes of classes with them.
-//! - `implied` uses knowledge about inputs, `pipeline` puts registers between levels, `tables` counts lookup
-//!   tables of an FPGA, `rule` writes a small circuit as lines of text.
-//! - `repair` searches for a circuit that does a task, from one that nearly does.
+//! - `implied` uses knowledge about inputs, `pipeline` inserts registers between levels, `tables` counts the
+//!   lookup tables of an FPGA, `rule` writes a small circuit as lines of text.
+//! - `repair` searches for a circuit that does a task, starting from one that nearly does.
 //! - [`Simulator`] (64 samples per word), [`WideSimulator`] (512), [`Grid`] (automata) run them.
-//! - [`fn@export`] and [`Format`] take them elsewhere: Verilog, BLIF, C, Rust, WGSL, HTML, …
+//! - [`fn@export`] and [`Format`] write them in other languages: Verilog, BLIF, C, Rust, WGSL, HTML, …
 //!
 //! # Which simulation is for what
 //!
-//! - [`Simulator`] and [`Grid`] judge circuits on the CPU, and are the fastest there.
-//! - `NetlistSimulation` and `AutomatonSimulation` of `farad-logic` are ops on tensors, for GPUs and for
-//!   circuits inside a graph.
-//! - `graph::Simulation` and `equivalence::patterns` serve the passes and the proofs, and know no grid.
-//! - Exported programs are simulations by other tools.
+//! - [`Simulator`] and [`Grid`] evaluate circuits on the CPU, where they are the fastest.
+//! - `NetlistSimulation` and `AutomatonSimulation` of `farad-logic` are tensor ops, for GPUs and for circuits
+//!   inside a graph.
+//! - `graph::Simulation` and `equivalence::patterns` serve the simplification passes and the proofs; they have
+//!   no grid.
+//! - Exported programs are simulations in other languages.
 //!
-//! All of them draw the cells that fire from the same counters, so all give the same bits.
+//! All of them draw the cells that fire from the same random counters, so all give the same bits.
 //!
 //! The guide's chapter *Logic and circuits* (`docs/guide/src/logic.md`) leads through them.
 

@@ -1,4 +1,4 @@
-//! Conway's game of life as a circuit made by hand: a yardstick for learned ones.
+//! Conway's game of life as a hand-made circuit: a reference for learned ones.
 
 use crate::automaton::{Automaton, Edge};
 use crate::gate::Gate;
@@ -25,7 +25,7 @@ impl Automaton {
         let beside_twos = cell.gate(Gate::AND, around[3], around[5]);
         let (odd, more_twos) = add(&mut cell, above, below, beside);
         let (twos, fours) = add(&mut cell, above_twos, below_twos, beside_twos);
-        // Two or three neighbors: exactly one of the twos counted so far and no four.
+        // Two or three neighbors: exactly one of the twos counted so far, and no four.
         let one_two = cell.gate(Gate::XOR, twos, more_twos);
         let two_or_three = cell.gate(Gate::A_AND_NOT_B, one_two, fours);
         let three_or_alive = cell.gate(Gate::OR, odd, around[4]);

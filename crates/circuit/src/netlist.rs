@@ -9,7 +9,7 @@ use crate::gate::Gate;
 pub struct Wire(pub u32);
 
 impl Wire {
-    /// Stands where a gate has no need of an operand.
+    /// Means that a gate needs no operand here.
     pub const NONE: Wire = Wire(u32::MAX);
 
     /// The number as an index.
@@ -23,14 +23,14 @@ impl Wire {
 pub struct GateNode {
     /// The function.
     pub gate: Gate,
-    /// The first operand; anything, best [`Wire::NONE`], if the gate does not read it.
+    /// The first operand; arbitrary, preferably [`Wire::NONE`], if the gate does not read it.
     pub a: Wire,
-    /// The second operand; the same holds.
+    /// The second operand; likewise.
     pub b: Wire,
 }
 
 impl GateNode {
-    /// The wires that the gate really reads: none to two.
+    /// The wires that the gate actually reads: zero to two.
     pub fn operands(&self) -> impl Iterator<Item = Wire> + use<> {
         let a = self.gate.reads_a().then_some(self.a);
         let b = self.gate.reads_b().then_some(self.b);
@@ -43,7 +43,7 @@ impl GateNode {
 pub struct Register {
     /// Its name in files.
     pub name: String,
-    /// Its value at the start.
+    /// Its initial value.
     pub initial: bool,
     /// The wire whose value it takes at the end of a step.
     pub next: Wire,
@@ -81,10 +81,10 @@ pub struct Netlist {
     pub registers: Vec<Register>,
     /// The gates; each reads only wires before its own.
     pub gates: Vec<GateNode>,
-    /// What it shows.
+    /// The outputs.
     pub outputs: Vec<Output>,
-    /// What else is known of it, by name: how its inputs are made of a picture, where an automaton starts.
-    /// Circuit files keep it ([`Circuit`](crate::Circuit) says which names mean something), passes carry it along.
+    /// Further information by name: how its inputs are made from a picture, where an automaton starts. Circuit
+    /// files store it ([`Circuit`](crate::Circuit) documents the names), and passes preserve it.
     pub meta: Meta,
 }
 
@@ -118,7 +118,7 @@ impl Netlist {
         Wire(self.inputs.len() as u32 - 1)
     }
 
-    /// Adds a register that holds its value until [`Netlist::set_next`] says otherwise.
+    /// Adds a register that holds its value until [`Netlist::set_next`] is called.
     ///
     /// # Panics
     /// After the first gate, because wires would be renumbered.
@@ -146,7 +146,7 @@ impl Netlist {
         self.outputs.push(Output { name: name.into(), wire });
     }
 
-    /// Inputs and registers: the wires that no gate makes.
+    /// The number of inputs and registers: the wires that no gate makes.
     pub fn sources(&self) -> usize {
         self.inputs.len() + self.registers.len()
     }
@@ -161,13 +161,13 @@ impl Netlist {
         Wire((self.sources() + gate) as u32)
     }
 
-    /// The wires that someone outside sees: outputs, then the next values of registers.
+    /// The wires that are visible outside: outputs, then the next values of registers.
     pub fn roots(&self) -> impl Iterator<Item = Wire> + '_ {
         let outputs = self.outputs.iter().map(|output| output.wire);
         outputs.chain(self.registers.iter().map(|register| register.next))
     }
 
-    /// For each wire whether one of these depends on it within a step.
+    /// For each wire, whether one of these wires depends on it within a step.
     pub fn needed(&self, wires: impl IntoIterator<Item = Wire>) -> Vec<bool> {
         let mut needed = vec![false; self.wires()];
         wires.into_iter().for_each(|wire| needed[wire.index()] = true);
@@ -179,7 +179,7 @@ impl Netlist {
         needed
     }
 
-    /// Checks that every wire read is there and comes before its reader.
+    /// Checks that every wire that is read exists and comes before its reader.
     pub fn check(&self) -> Result<()> {
         let missing = |reader: String, wire: Wire, wires: usize| {
             if wire.index() < wires {

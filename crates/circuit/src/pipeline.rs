@@ -1,8 +1,8 @@
-//! Registers between the levels of a circuit, so that a clock may be as fast as a few gates.
+//! Registers between the levels of a circuit, for a higher clock rate.
 //!
-//! A stage is a number of consecutive levels of gates; what a later stage reads waits in registers, one per stage, and outputs are
-//! registers too. Invariant: outputs are those of the circuit without registers, a fixed number of clocks later. Start at
-//! [`Netlist::pipelined`].
+//! A stage is a number of consecutive levels of gates. Values that a later stage reads are held in registers,
+//! one per stage, and outputs are registers too. Invariant: outputs are those of the circuit without registers,
+//! a fixed number of clocks later. Start at [`Netlist::pipelined`].
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Wire};
 
-/// Where a netlist keeps how late its outputs are.
+/// The metadata key for the latency of the outputs.
 const LATENCY: &str = "latency";
 
 impl Netlist {
-    /// The same circuit with registers after every `levels` levels of gates. Its outputs come
-    /// [`Netlist::latency`] clocks after their inputs, and every clock may bring new inputs.
+    /// The same circuit with registers after every `levels` levels of gates. Its outputs follow their inputs
+    /// after [`Netlist::latency`] clocks, and every clock may bring new inputs.
     ///
     /// ```
     /// use farad_circuit::{Gate, Netlist};
@@ -32,27 +32,27 @@ impl Netlist {
         self.check()?;
         if !self.registers.is_empty() {
             return Err(Error::Pipeline {
-                what: "it has registers already",
+                what: "it already has registers",
                 found: self.registers.len(),
                 wanted: 0,
             });
         }
         if levels == 0 {
-            return Err(Error::Pipeline { what: "a stage has levels of gates", found: 0, wanted: 1 });
+            return Err(Error::Pipeline { what: "a stage needs at least one level", found: 0, wanted: 1 });
         }
         Ok(PipelinePlan::of(self, levels).build())
     }
 
-    /// How many clocks outputs come after their inputs, of a [pipelined](Netlist::pipelined) netlist.
+    /// How many clocks after their inputs the outputs of a [pipelined](Netlist::pipelined) netlist follow.
     pub fn latency(&self) -> Option<usize> {
         self.meta.get(LATENCY)?.as_u64().map(|latency| latency as usize)
     }
 }
 
-/// What is known before anything is built.
+/// What is computed before anything is built.
 struct PipelinePlan<'a> {
     netlist: &'a Netlist,
-    /// For each wire the stage that makes it.
+    /// For each wire the stage that computes it.
     made: Vec<usize>,
     /// For each wire the last stage that reads it.
     read: Vec<usize>,
@@ -73,7 +73,7 @@ impl<'a> PipelinePlan<'a> {
         // Outputs are read after the last stage.
         netlist.roots().for_each(|wire| read[wire.index()] = stages);
         for (wire, read) in read.iter_mut().enumerate() {
-            // Constants are the same in every stage, and what is not live needs no register.
+            // Constants are the same in every stage, and dead wires need no register.
             if !live[wire] || is_constant(netlist, Wire(wire as u32)) {
                 *read = made[wire];
             }
@@ -164,7 +164,7 @@ mod tests {
     fn registers_and_no_levels_are_refused() {
         let sequential = Netlist::random_with_registers(1, 3, 2, 20, 2);
         let text = sequential.pipelined(2).unwrap_err().to_string();
-        assert_eq!(text, "pipeline: it has registers already (2 vs 0)");
+        assert_eq!(text, "pipeline: it already has registers (2 vs 0)");
         assert!(Netlist::random(1, 3, 20, 2).pipelined(0).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! Random circuits and random bits, by counters: the same seed gives the same ones everywhere.
+//! Random circuits and random bits from counters: the same seed gives the same ones everywhere.
 //!
-//! The bits are those of Philox4x32-10: [`word`] at a seed, counter and element is a pure function, and
-//! the same one that random tensors are made of. Start at [`Netlist::random`].
+//! The bits are those of Philox4x32-10: [`word`] at a seed, counter and element is a pure function, the same
+//! one that random tensors use. Start at [`Netlist::random`].
 
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Wire};
@@ -21,7 +21,7 @@ pub(crate) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [x, y, z, w]
 }
 
-/// Random numbers one after the other.
+/// A stream of random numbers.
 pub(crate) struct RandomStream {
     seed: u64,
     drawn: u64,
@@ -50,8 +50,8 @@ impl RandomStream {
 }
 
 impl Netlist {
-    /// A random circuit with all kinds of gates, most of them active, in which most gates matter to
-    /// some output; for tests and benches.
+    /// A random circuit with all kinds of gates, most of them active and most of them live; for tests and
+    /// benchmarks.
     ///
     /// ```
     /// use farad_circuit::Netlist;
@@ -63,12 +63,13 @@ impl Netlist {
     /// ```
     ///
     /// # Panics
-    /// If there are neither inputs nor gates but outputs.
+    /// If there are outputs but neither inputs nor gates.
     pub fn random(seed: u64, inputs: usize, gates: usize, outputs: usize) -> Netlist {
         Netlist::random_with_registers(seed, inputs, 0, gates, outputs)
     }
 
-    /// [`Netlist::random`] with state: registers that start at random and take over random wires.
+    /// [`Netlist::random`] with state: registers with random initial values that take the values of random
+    /// wires.
     pub fn random_with_registers(
         seed: u64,
         inputs: usize,
@@ -85,7 +86,7 @@ impl Netlist {
             let initial = stream.below(2) == 1;
             netlist.register(format!("state_{n}"), initial);
         }
-        // Reading what nobody read yet keeps most of the gates in use.
+        // Preferring unread wires keeps most of the gates in use.
         let mut unread: Vec<Wire> = (0..netlist.sources() as u32).map(Wire).collect();
         for _ in 0..gates {
             let gate = match (netlist.wires(), stream.below(8)) {

@@ -1,6 +1,6 @@
-//! What a small circuit says, in a line per output: `next c0 = (c3↗ | c3↙) & !c3↘`.
+//! A small circuit as text, one line per output: `next c0 = (c3↗ | c3↙) & !c3↘`.
 //!
-//! Gates that are read once stand where they are read; others are called `t1`, `t2`, … and come first. Start at
+//! Gates that are read once are written inline; others are named `t1`, `t2`, … and come first. Start at
 //! [`Circuit::rule`].
 
 use crate::automaton::Automaton;
@@ -9,14 +9,14 @@ use crate::file::Circuit;
 use crate::gate::Gate;
 use crate::netlist::{Netlist, Wire};
 
-/// Active gates up to which a circuit is told in lines.
+/// Most active gates of a circuit that is written as text.
 const MOST_GATES: usize = 48;
 /// Where the neighbors of a cell are, row by row; the cell itself has no arrow.
 pub(crate) const ARROWS: [&str; 9] = ["↖", "↑", "↗", "←", "", "→", "↙", "↓", "↘"];
 
 impl Circuit {
-    /// What the circuit says, a line per output, if it is small: at most 48 gates. `!` is not, `&` and, `|` or, `^` either
-    /// or. A cell reads its neighbors by arrows and by the names of its channels.
+    /// The circuit as text, one line per output, if it is small: at most 48 gates. `!` is not, `&` is and, `|`
+    /// is or, `^` is xor. A cell's neighbors are written as arrows after the names of its channels.
     ///
     /// ```
     /// use farad_circuit::{Circuit, Gate, Netlist};
@@ -37,7 +37,7 @@ impl Circuit {
         Some(Teller::new(self).lines())
     }
 
-    /// What a source is called: a neighbor's channel, what a bit of a classifier means, or its name.
+    /// The name of a source: a neighbor's channel, the meaning of a classifier's bit, or its name.
     pub(crate) fn source_name(&self, source: usize) -> String {
         match self {
             Circuit::Automaton(Automaton { cell, channels, .. }) => {
@@ -52,7 +52,7 @@ impl Circuit {
     }
 }
 
-/// A piece of a line, and what holds it together; nothing if it is a name.
+/// A subexpression, and its outermost operator; `None` if it is a name.
 #[derive(Clone)]
 struct Phrase {
     text: String,
@@ -76,7 +76,7 @@ impl Phrase {
         if negated { self.not() } else { self }
     }
 
-    /// In parentheses, unless it is a name or held together by the same.
+    /// In parentheses, unless it is a name or has the same operator.
     fn within(self, by: char) -> String {
         if self.by.is_none_or(|own| own == by) { self.text } else { format!("({})", self.text) }
     }
@@ -85,9 +85,9 @@ impl Phrase {
 struct Teller<'a> {
     circuit: &'a Circuit,
     netlist: &'a Netlist,
-    /// How many read each wire.
+    /// The number of readers of each wire.
     readers: Vec<usize>,
-    /// What is said of each wire.
+    /// The expression of each wire.
     phrases: Vec<Phrase>,
     lines: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Numbers about a netlist: how large, how deep, of which gates.
+//! Statistics of a netlist: size, depth, kinds of gates.
 //!
 //! A gate is *active* if it is neither a constant nor a copy, and *live* if some output or register
 //! depends on it. Start at [`Statistics::of`].
@@ -9,13 +9,13 @@ use crate::gate::Gate;
 use crate::netlist::Netlist;
 
 impl Netlist {
-    /// For each wire, whether an output or a register's next value depends on it. A register's
-    /// present value carries on to what made it only through its own next value, which counts anyway.
+    /// For each wire, whether an output or a register's next value depends on it. The gates behind a register's
+    /// present value count through its next value, which is a root itself.
     pub fn live_wires(&self) -> Vec<bool> {
         self.needed(self.roots())
     }
 
-    /// For each wire, how many active gates lie on the longest way to it from inputs and registers.
+    /// For each wire, the number of active gates on the longest path to it from inputs and registers.
     pub fn levels(&self) -> Vec<u32> {
         let mut levels = vec![0; self.sources()];
         levels.reserve(self.gates.len());
@@ -27,7 +27,7 @@ impl Netlist {
     }
 }
 
-/// What can be counted in a netlist.
+/// The counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
     /// Inputs.
@@ -44,9 +44,9 @@ pub struct Statistics {
     pub live: usize,
     /// Gates that are both.
     pub active_live: usize,
-    /// Active gates on the longest way to an output or a register.
+    /// Active gates on the longest path to an output or a register.
     pub depth: usize,
-    /// How many readers the most read wire has (gates, outputs, registers).
+    /// The number of readers of the most-read wire (gates, outputs, registers).
     pub fan_out: usize,
     /// Gates by their number.
     pub counts: [usize; 16],
@@ -55,7 +55,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Counts.
+    /// Counts everything.
     ///
     /// ```
     /// use farad_circuit::{Gate, Netlist, Statistics};
@@ -95,7 +95,7 @@ impl Statistics {
         }
     }
 
-    /// The distribution of gates as CSV: a line of titles, then one line per gate.
+    /// The distribution of gates as CSV: a header line, then one line per gate.
     pub fn csv(&self) -> String {
         let mut text = String::from("gate,count,live\n");
         for gate in Gate::ALL {

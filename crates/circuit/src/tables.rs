@@ -1,30 +1,31 @@
-//! How many lookup tables a circuit takes on an FPGA: gates are covered by tables of four or six inputs.
+//! Estimates how many lookup tables a circuit needs on an FPGA: gates are covered by tables of four or six
+//! inputs.
 //!
-//! For every gate a few *cuts* are known: few wires from which it can be computed, so that one table does. First the cuts
-//! that lead to the fewest levels are chosen, then, as far as no output comes later, those that share most with others
-//! (area flow). Negations are free, as tables can have any function. Start at [`Netlist::lookup_tables`].
+//! For every gate a few *cuts* are known: sets of wires from which one table can compute it. First the cuts
+//! with the fewest levels are chosen; then, as far as no output comes later, those that share most with others
+//! (area flow). Negations are free, because tables can have any function. Start at [`Netlist::lookup_tables`].
 
 use crate::graph::LogicGraph;
 use crate::netlist::Netlist;
 
-/// Cuts that are kept for a gate.
+/// Cuts kept per gate.
 const CUTS: usize = 8;
-/// Times that cuts are chosen by area, once levels are known.
+/// How many times cuts are chosen by area, once levels are known.
 const ROUNDS: usize = 3;
 
-/// What a circuit takes on an FPGA, about.
+/// The approximate resources of a circuit on an FPGA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupTables {
     /// Inputs of a table.
     pub inputs: usize,
-    /// Tables.
+    /// Number of tables.
     pub count: usize,
-    /// Tables in a row.
+    /// Tables on the longest path.
     pub depth: usize,
 }
 
 impl Netlist {
-    /// Covers the circuit by tables of so many inputs, two at least.
+    /// Covers the circuit with tables of this many inputs, at least two.
     ///
     /// ```
     /// use farad_circuit::{Gate, Netlist};
@@ -43,7 +44,7 @@ impl Netlist {
             mapping.choose(Some(&required));
         }
         let count = mapping.cover().into_iter().filter(|&used| used).count();
-        // A root that is the negation of a source takes a table of its own.
+        // A root that is the negation of a source needs its own table.
         let mut inverted: Vec<u32> =
             graph.roots().iter().filter(|r| r.is_negated()).map(|r| r.node()).collect();
         inverted.retain(|&node| node > 0 && !graph.is_gate(node));
@@ -58,9 +59,9 @@ impl Netlist {
 #[derive(Clone)]
 struct WireCut {
     leaves: Vec<u32>,
-    /// Tables in a row.
+    /// Tables on the longest path.
     level: u32,
-    /// Tables up to here, each shared by those that read it.
+    /// Tables up to here, where each counts in shares for its readers.
     flow: f32,
 }
 
@@ -70,7 +71,7 @@ struct Mapping<'a> {
     order: Vec<u32>,
     /// The cuts of each node, the chosen one first.
     cuts: Vec<Vec<WireCut>>,
-    /// Readers that each node has, or had in the last cover.
+    /// Readers of each node, actual or in the last cover.
     readers: Vec<f32>,
 }
 
@@ -99,7 +100,7 @@ impl<'a> Mapping<'a> {
         }
     }
 
-    /// Cuts of the operands put together, as far as they have few enough leaves.
+    /// Unions of the operands' cuts with few enough leaves.
     fn candidates(&self, node: u32) -> Vec<WireCut> {
         let vertex = self.graph.vertex(node);
         let of = |operand: u32| -> Vec<Vec<u32>> {
@@ -141,7 +142,8 @@ impl<'a> Mapping<'a> {
         used
     }
 
-    /// By when each node must be there, so that the last output is not later; counts the readers of the cover too.
+    /// The latest level of each node for which the last output is not later; also counts the readers of the
+    /// cover.
     fn required(&mut self) -> Vec<u32> {
         let (used, depth) = (self.cover(), self.depth() as u32);
         let mut required = vec![depth; self.graph.limit()];
@@ -156,7 +158,7 @@ impl<'a> Mapping<'a> {
         for (mean, now) in self.readers.iter_mut().zip(readers) {
             *mean = (0.5 * (*mean + now)).max(1.0);
         }
-        // What no table reads now may be read by one again, as late as its own gates would need it.
+        // A node that no table reads now may be read again, as late as its own readers would need it.
         for &node in self.order.iter().rev().filter(|&&node| !used[node as usize]) {
             let vertex = self.graph.vertex(node);
             let own = required[node as usize];
@@ -173,7 +175,7 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// Two lists in ascending order as one, if it has at most so many.
+/// The union of two ascending lists, if it has at most `most` entries.
 fn union(a: &[u32], b: &[u32], most: usize) -> Option<Vec<u32>> {
     let mut both = Vec::with_capacity(most);
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());

@@ -24,9 +24,9 @@ fn layered(inputs: usize, layers: usize, width: usize) -> Netlist {
     netlist
 }
 
-/// Symbols of gates, by the names that the pointer shows.
+/// The gate symbols, counted by their tooltips.
 fn symbols(svg: &str) -> [usize; 16] {
-    // The legend's symbols stand in groups that are scaled.
+    // The legend's symbols are in scaled groups.
     let mut counts = [0; 16];
     for (before, after) in
         svg.match_indices("<g><title>").map(|(at, tag)| (&svg[..at], &svg[at + tag.len()..]))
@@ -104,7 +104,7 @@ fn large_circuits_are_small_files() {
     assert!(svg.len() < 100_000, "{} bytes", svg.len());
     assert!(svg.contains("shown level by level") && svg.contains("signals read at this level or later"));
     assert!(svg == Drawing::new("large").netlist("as learned", &netlist).svg(), "the same bytes");
-    // A chain is deep but has few gates; one whose wires pass many levels is not drawn wire by wire.
+    // A chain is deep but has few gates; a circuit whose wires pass many levels is not drawn wire by wire.
     let mut chain = Netlist::new("chain");
     let inputs: Vec<_> = (0..59).map(|n| chain.input(format!("x{n}"))).collect();
     let last = inputs[1..].iter().fold(inputs[0], |wire, &input| chain.gate(Gate::AND, wire, input));

@@ -1,4 +1,4 @@
-//! Repair: what was right and is damaged becomes right again, and nothing becomes worse.
+//! Repair: a right circuit that was damaged becomes right again, and nothing gets worse.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn all_neighborhoods_of_life() -> RepairTask {
     }
 }
 
-/// Random gates over the neighborhoods of a few channels, two of which are looked at.
+/// Random gates over the neighborhoods of a few channels, two of which are visible.
 fn automaton(seed: u64, edge: Edge) -> Automaton {
     let channels = 4;
     let mut cell = Netlist::random(seed, 9 * channels, 60, channels);
@@ -41,7 +41,7 @@ fn automaton(seed: u64, edge: Edge) -> Automaton {
     Automaton { cell, channels, visible: vec![0, 2], edge, fire_rate: 1.0 }
 }
 
-/// What an automaton shows after so many steps from its middle, as a task.
+/// What an automaton shows after this many steps, as a task.
 fn as_it_is(
     automaton: &Automaton,
     (width, height): (usize, usize),
@@ -68,7 +68,7 @@ fn candidates_run_as_on_a_grid() {
                 let seen = search(&automaton, &task, &options(0));
                 assert_eq!(seen.wrong, 0, "{size:?} {edge:?} {origin:?}");
                 assert_eq!(seen.of, task.wanted.len() as u64);
-                // One bit that is asked for otherwise is one wrong bit.
+                // Changing one wanted bit makes one wrong bit.
                 let mut other = task.clone();
                 other.wanted[size.0 * size.1 - 1] ^= true;
                 assert_eq!(search(&automaton, &other, &options(0)).wrong, 1, "{size:?} {edge:?} {origin:?}");
@@ -100,7 +100,7 @@ fn a_picture_with_other_bits_grows_too() {
     [5 * 12 + 4, 7 * 12 + 7, 144 + 4 * 12 + 6].into_iter().for_each(|bit| task.wanted[bit] ^= true);
     let repaired = search(&automaton, &task, &options(20_000));
     assert_eq!((repaired.wrong_before, repaired.wrong), (3, 0));
-    // What the search counted is what a grid shows.
+    // The search's count equals what a grid shows.
     let mut grid = Grid::new(&repaired.automaton, 12, 12).unwrap();
     (0..repaired.automaton.channels).for_each(|channel| grid.set(channel, 6, 6, true));
     grid.steps(6);
@@ -109,7 +109,8 @@ fn a_picture_with_other_bits_grows_too() {
 
 #[test]
 fn noise_becomes_stripes_from_nothing() {
-    // Every other row is one, whatever the start: a row differs from the one above, and beyond the rim is nothing.
+    // Every other row is one, whatever the start: a row differs from the one above, and beyond the edge is
+    // zero.
     let mut keep = Netlist::new("keep");
     let inputs: Vec<_> = (0..9).map(|n| keep.input(format!("n{n}"))).collect();
     keep.output("c0", inputs[4]);
@@ -127,7 +128,7 @@ fn noise_becomes_stripes_from_nothing() {
     };
     let repaired = search(&keep, &task, &options(2_000));
     assert!(repaired.wrong == 0 && repaired.gates == 1, "{repaired:?}");
-    // The same although cells fire by chance, given the time.
+    // The same although cells fire at random, given enough time.
     (task.fire_rate, task.steps) = (0.6, 60);
     let slow = search(&repaired.automaton, &task, &options(0));
     assert_eq!((slow.wrong, slow.of), (0, 64 * 16_384));
@@ -147,7 +148,7 @@ fn what_is_cut_says_so_and_is_not_worse() {
 fn a_likely_change_is_tried() {
     let task = all_neighborhoods_of_life();
     let mut life = Automaton::life(Edge::Wrap);
-    // Too much for chance, but training may know better.
+    // Too much for random search, but training may suggest it.
     let gates = vec![0, 1, 5, 6, 12, 17];
     for &gate in &gates {
         assert_eq!(life.cell.gates[gate].gate, Gate::XOR);

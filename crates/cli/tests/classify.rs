@@ -283,7 +283,10 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     refused(&format!("{short} --set layer=10"), &["there is no key `layer`; did you mean `layers`?"]);
     refused(
         &format!("{short} --set layers=400,25"),
-        &["group sum: a class has no outputs of its own", "(25 vs a multiple of 10 classes)"],
+        &[
+            "group sum: outputs cannot be divided equally among the classes",
+            "(25 vs a multiple of 10 classes)",
+        ],
     );
     refused(&format!("{short} --set layers=5"), &["(5 vs a multiple of 10 classes)"]);
     refused(

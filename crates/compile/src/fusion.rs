@@ -1,11 +1,11 @@
-//! Decides which nodes live in memory and which kernel computes what.
+//! Decides which nodes are materialized (stored in memory) and which kernel computes which node.
 //!
-//! Kernels are drafted from consumers to producers: a materialized node becomes the root of a
-//! kernel unless a later one computes it along the way. Afterwards kernels over the same space are
-//! merged, and what several kernels compute at some cost is materialized and drafting starts again.
+//! Kernels are drafted from consumers to producers: a materialized node becomes the root of a kernel, unless a
+//! later kernel computes it along the way. Then kernels over the same space are merged. If several kernels
+//! compute the same costly node, that node is materialized and drafting starts again.
 //!
-//! Invariant: every materialized node is computed by exactly one kernel. Start at [`fuse`]; [`ladder`] is how one kernel
-//! is drafted.
+//! Invariant: every materialized node is computed by exactly one kernel. Start at [`fuse`]; [`ladder`] drafts
+//! one kernel.
 
 pub mod access;
 mod cut_long_chains;
@@ -30,9 +30,9 @@ use merge_kernels::merge;
 use roots::{Roots, roots};
 use work::{Ancestors, Work, order, tangled};
 
-/// The kernels of a graph and the nodes that live in memory.
+/// The kernels of a graph and its materialized nodes.
 pub struct FusedGraph {
-    /// In an order in which producers come first.
+    /// Kernels in topological order, producers first.
     pub works: Vec<Work>,
     /// Whether each node lives in memory between kernels.
     pub materialized: Vec<bool>,
@@ -74,7 +74,7 @@ fn draft_all(around: &Surroundings, materialized: &mut Vec<bool>, ancestors: &mu
             Op::ScatterAdd(..) | Op::Order(_) | Op::Top(..) | Op::Scan(_) | Op::Custom(_) => {
                 works.push(Work::Node(id))
             }
-            // Written by the scan or custom node, or laid into the pack's memory by its operands.
+            // Written by the scan or custom node, or by the operands of the pack, which lie in its memory.
             Op::Pick(..) | Op::Pack(..) => {}
             _ => {
                 let draft = draft(&Surroundings { owned: &owned, ..*around }, id, materialized, ancestors);
@@ -98,8 +98,8 @@ fn cost(op: &Op) -> usize {
     }
 }
 
-/// Nodes that several kernels compute and that are better kept: reductions first, then whatever is
-/// dear enough.
+/// Nodes that several kernels compute and that should be materialized: reductions first, then other costly
+/// nodes.
 fn shared(
     graph: &Graph,
     works: &[Work],
@@ -131,7 +131,7 @@ fn shared(
     outermost(graph, dear, materialized)
 }
 
-/// Cost of everything below a node that is computed with it, counted until it is enough.
+/// Cost of computing a node with everything that is recomputed below it; stops counting at `enough`.
 fn weight(graph: &Graph, id: NodeId, count: &[usize], materialized: &[bool], enough: usize) -> usize {
     let (mut stack, mut seen, mut sum) = (vec![id], HashSet::new(), 0);
     while let Some(id) = stack.pop().filter(|_| sum < enough) {
@@ -143,7 +143,7 @@ fn weight(graph: &Graph, id: NodeId, count: &[usize], materialized: &[bool], eno
     sum
 }
 
-/// The outermost of these nodes: what they are made of need not be kept as well.
+/// The outermost of these nodes. Nodes that only they are computed from need not be kept as well.
 fn outermost(graph: &Graph, nodes: Vec<NodeId>, materialized: &[bool]) -> Vec<NodeId> {
     let Some(&least) = nodes.first() else { return nodes };
     let mut inside = vec![false; graph.nodes.len()];

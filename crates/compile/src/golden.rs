@@ -1,7 +1,8 @@
-//! Golden tests: what every pass makes of a small graph, as two texts.
+//! Golden tests: what every pass makes of a small graph, given as two texts.
 //!
-//! A test says `check(pass, target, before, after)`: the graph before and after, as [`Graph::show`] writes them. For what works on
-//! kernels, `check_program(target, before, after)`: the graph, and the program that it becomes. One file per pass.
+//! A test says `check(pass, target, before, after)`: the graph before and after, as [`Graph::show`] writes
+//! them. For stages that work on kernels, `check_program(target, before, after)` takes the graph and the
+//! program that it becomes. One file per pass.
 
 mod bundle_sums;
 mod channels_last;
@@ -22,7 +23,7 @@ use farad_ir::{Graph, NodeId};
 use crate::passes::PASSES;
 use crate::program::Target;
 
-/// A large GPU, on which sums are split.
+/// A large GPU, for which sums are split.
 fn gpu() -> Target {
     Target { bindings: 7, parallel: 131_072, channels_last: 1 << 29, scratch: true, ..Target::cpu() }
 }
@@ -31,7 +32,7 @@ fn parse(text: &str) -> (Graph, Vec<NodeId>) {
     Graph::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Holds what a pass makes of a graph to a text. A pass that changes nothing gives the graph back.
+/// Checks the graph that a pass returns against a text. A pass that changes nothing returns its input.
 fn check(pass: &str, target: &Target, before: &str, after: &str) {
     let (graph, outputs) = parse(before);
     let pass = PASSES.iter().find(|row| row.name == pass).unwrap_or_else(|| panic!("no pass {pass}"));
@@ -40,13 +41,13 @@ fn check(pass: &str, target: &Target, before: &str, after: &str) {
     compare(&graph.show(&outputs).to_string(), after);
 }
 
-/// Holds the program that a graph becomes to a text.
+/// Checks the program of a graph against a text.
 fn check_program(target: &Target, before: &str, after: &str) {
     let (graph, outputs) = parse(before);
     compare(&crate::compile(&graph, &outputs, &[], target).to_string(), after);
 }
 
-/// Compares texts, apart from how far both are indented as a whole.
+/// Compares texts, ignoring common indentation.
 fn compare(is: &str, wanted: &str) {
     let (is, wanted) = (dedented(is), dedented(wanted));
     assert!(is == wanted, "the text is\n{is}\nand should be\n{wanted}");

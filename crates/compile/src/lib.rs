@@ -1,8 +1,9 @@
-//! From a graph to a program: simplify, split, fuse, plan memory, schedule. Pure functions, no
+//! Compiles a graph to a program: simplify, split, fuse, plan memory, schedule. Pure functions that know no
 //! device: the same graph and target always give the same program.
 //!
-//! Start at [`compile`]: the modules below are its stages, in the order in which they work. [`program`] says what comes
-//! out, [`mod@program::verify`] what holds of it, and [`costs`] what it must do at least.
+//! Start at [`compile`]. The modules below are its stages, in the order in which they run. [`program`] defines
+//! the result, [`mod@program::verify`] checks its invariants, and [`costs`] counts the least work that it must
+//! do.
 
 mod passes;
 
@@ -29,7 +30,8 @@ pub fn compile(graph: &Graph, outputs: &[NodeId], donations: &[(usize, usize)], 
     compile_watched(graph, outputs, donations, target, &mut |_| {})
 }
 
-/// As [`compile`]; `watcher` is shown the graph after each pass, and that of every loop's body after each of its own.
+/// As [`compile`]. Calls `watcher` with the graph after each pass, and with that of every loop body after each
+/// pass over it.
 pub fn compile_watched(
     graph: &Graph,
     outputs: &[NodeId],

@@ -1,10 +1,12 @@
-//! Graph to graph: what is done before any kernel is thought of. Every pass takes a graph and its outputs and gives both back.
+//! Passes from graph to graph, which run before kernels are drafted. Every pass takes a graph and its outputs
+//! and returns both.
 //!
-//! [`PASSES`] is all of them, in the order in which they run: [`simplify`] removes what need not be computed,
-//! [`rotate_loops`] and [`split_sums`] cut long sums so that a device has enough to do, [`channels_last`] lays out what
-//! convolutions read, and [`copies`] gives every value that needs two places a copy.
+//! [`PASSES`] lists all of them, in the order in which they run. [`simplify`] removes redundant work.
+//! [`rotate_loops`] and [`split_sums`] cut long sums so that the device has enough to do. [`channels_last`]
+//! changes the layout of what convolutions read. [`copies`] copies every value that needs two locations in
+//! memory.
 //!
-//! Invariant: what a pass gives back is a graph again ([`Graph::check`]); debug builds look after each of them.
+//! Invariant: every pass returns a valid graph ([`Graph::check`]); debug builds check after each pass.
 
 pub mod channels_last;
 pub mod copies;
@@ -21,7 +23,7 @@ use farad_ir::{Graph, NodeId};
 
 use crate::program::Target;
 
-/// A pass by name. It gives back what it made of a graph and its outputs; `None` if it changes nothing.
+/// A pass by name. It returns a new graph and its outputs; `None` if it changes nothing.
 pub struct GraphPass {
     /// What `FARAD_DEBUG=passes` and golden tests call it.
     pub name: &'static str,
@@ -41,10 +43,10 @@ pub const PASSES: [GraphPass; 5] = [
     },
 ];
 
-/// The pass that runs again where kernels turn out to read and write one array.
+/// The name of the pass that runs again if a kernel turns out to read and write one array.
 pub const COPIES: &str = "copies";
 
-/// What a pass has made, for whoever watches a compilation. As text it is the pass's name and the graph.
+/// The result of a pass, for a [`PassWatcher`]. It displays as the pass's name and the graph.
 #[derive(Clone, Copy)]
 pub struct PassResult<'a> {
     /// The pass.
@@ -53,7 +55,7 @@ pub struct PassResult<'a> {
     pub graph: &'a Graph,
     /// Its outputs.
     pub outputs: &'a [NodeId],
-    /// Whether the graph is the body of a loop, which is compiled by itself.
+    /// Whether the graph is a loop body, which is compiled by itself.
     pub in_loop: bool,
 }
 
@@ -64,7 +66,7 @@ impl fmt::Display for PassResult<'_> {
     }
 }
 
-/// Whoever is told what each pass has made.
+/// Called with the result of each pass.
 pub type PassWatcher<'a> = dyn FnMut(&PassResult<'_>) + 'a;
 
 /// Runs all passes over what `outputs` need.
@@ -82,20 +84,20 @@ pub fn run_all(
         finish(pass.name, &graph, &outputs, watcher);
         made = Some((graph, outputs));
     }
-    made.expect("the first pass always gives something back")
+    made.expect("the first pass always returns a graph")
 }
 
-/// Checks and shows what a pass has made.
+/// Checks the result of a pass and shows it to the watcher.
 pub fn finish(pass: &'static str, graph: &Graph, outputs: &[NodeId], watcher: &mut PassWatcher<'_>) {
     check(pass, graph, outputs);
     watcher(&PassResult { pass, graph, outputs, in_loop: false });
 }
 
-/// Stops at a graph that is none, in debug builds: whoever made it has an error.
+/// Panics in debug builds if a graph is invalid: its maker has a bug.
 fn check(maker: &str, graph: &Graph, outputs: &[NodeId]) {
     if cfg!(debug_assertions)
         && let Err(error) = graph.check(outputs)
     {
-        panic!("compile: {maker} gave a wrong graph: {error}\n{}", graph.show(outputs));
+        panic!("compile: {maker} returned an invalid graph: {error}\n{}", graph.show(outputs));
     }
 }

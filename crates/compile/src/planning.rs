@@ -1,8 +1,8 @@
-//! Memory and order: every materialized node gets a place, lifetimes share blocks, donated inputs
-//! are updated in place, and steps get their waves.
+//! Assigns memory and order: every materialized node gets a location, nodes with disjoint lifetimes share
+//! blocks, donated inputs are updated in place, and steps are grouped into waves.
 //!
-//! Invariant: what comes out passes [`verify`]. Debug builds ask for all of it, release builds for aliases, and
-//! a program that does not pass is refused. Start at [`plan`].
+//! Invariant: every planned program passes [`verify`]. Debug builds check everything, release builds only
+//! aliasing; a program that fails is refused. Start at [`plan`].
 
 pub mod assemble;
 pub mod bundle_sums;
@@ -32,7 +32,7 @@ use limits::ALIGNMENT;
 use unroll_axes::{apart, unroll};
 use waves::waves;
 
-/// Lays the kernels of a graph out in memory and time.
+/// Assigns memory and an order to the kernels of a graph.
 pub fn plan(
     graph: &Graph,
     outputs: &[NodeId],
@@ -71,12 +71,12 @@ pub fn plan(
 
 struct Planner<'a, 'w> {
     graph: &'a Graph,
-    /// Who is shown the passes over the bodies of loops.
+    /// Sees the passes over loop bodies.
     watcher: &'a mut PassWatcher<'w>,
     materialized: Vec<bool>,
     program: Program,
     homes: HashMap<NodeId, BufferId>,
-    /// Sorts that have their memory and wait for their step.
+    /// Sorts that already have memory but no step yet.
     sorts: HashMap<NodeId, Sort>,
 }
 
@@ -88,7 +88,7 @@ impl PlannedMemory for Planner<'_, '_> {
 }
 
 impl Planner<'_, '_> {
-    /// Inputs, parameters and outputs, in their order.
+    /// Declares inputs, parameters and outputs, in order.
     fn declare(&mut self, outputs: &[NodeId]) {
         for id in self.graph.ids() {
             let node = self.graph.node(id);
@@ -104,7 +104,7 @@ impl Planner<'_, '_> {
                     grow(&mut self.program.parameters, n, node.dtype);
                     self.program.parameters[n] = node.dtype;
                     if node.dtype.is_wide() {
-                        // The upper half of its register follows.
+                        // The upper half of its bits follows.
                         grow(&mut self.program.parameters, n + 1, DType::U32);
                         self.program.parameters[n + 1] = DType::U32;
                     }
@@ -134,8 +134,8 @@ impl Planner<'_, '_> {
         Spec { dtype: node.dtype, len: node.shape.numel() }
     }
 
-    /// Which donations hold: the update reads its input only where it writes, and nobody reads the
-    /// input afterwards. An update that nobody waits for is moved to the end to make that true.
+    /// Which donations are possible: the update must read its input only where it writes, and nobody may read
+    /// the input afterwards. An update that nobody depends on is moved to the end to make that true.
     fn donate(
         &mut self,
         outputs: &[NodeId],
@@ -170,7 +170,7 @@ impl Planner<'_, '_> {
         held
     }
 
-    /// A place for every materialized node: outputs first, packs with their parts, then blocks by
+    /// Assigns memory to every materialized node: outputs first, packs with their parts, then blocks by
     /// lifetime.
     fn place(&mut self, outputs: &[NodeId], donated: &HashSet<usize>, works: &[Work], target: &Target) {
         for (n, &id) in outputs.iter().enumerate() {
@@ -215,7 +215,7 @@ impl Planner<'_, '_> {
         self.share_blocks(works, target);
     }
 
-    /// One block for all that a kernel adds up.
+    /// One block for all sources of a kernel of sums.
     fn place_sums(&mut self, sums: &[Sum]) {
         let bytes = |sum: &Sum| (sum.parts * sum.results * 4).next_multiple_of(ALIGNMENT);
         let block = self.add_block(sums.iter().map(bytes).sum());
@@ -260,7 +260,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// The smallest free block that is large enough, else the largest one grown, else a new one.
+    /// The smallest free block that is large enough; otherwise the largest free block, grown; otherwise a new
+    /// one.
     fn take_block(&mut self, free: &mut Vec<usize>, bytes: usize) -> usize {
         let sizes = &self.program.blocks;
         let fitting = free
@@ -308,7 +309,7 @@ impl Planner<'_, '_> {
                 }
                 Op::Custom(_) => self.custom(*id),
                 Op::Scan(_) => self.scan(*id, target),
-                other => unreachable!("{} is computed by drafts", other.name()),
+                other => unreachable!("{} is computed by drafted kernels", other.name()),
             },
         }
     }
@@ -318,7 +319,7 @@ impl Planner<'_, '_> {
     }
 
     fn sums(&mut self, sums: &[Sum]) {
-        // Buffers of the whole block and the whole pack, which are bound once.
+        // Buffers for the whole block and the whole pack, which are bound once.
         let whole = |planner: &mut Self, id: NodeId| {
             let ProgramBuffer { place, dtype, .. } = planner.program.buffers[planner.buffer(id).0 as usize];
             let Place::Block(block) = place else { unreachable!("packs and sums have blocks of their own") };
@@ -367,7 +368,7 @@ impl Planner<'_, '_> {
         self.graph.ids().filter_map(of).collect()
     }
 
-    /// A buffer for every result of a scan or custom node, whether anybody asked for it or not.
+    /// A buffer for every result of a scan or custom node, whether it is used or not.
     fn result_buffers(&mut self, id: NodeId, specs: &[Spec]) -> Vec<BufferId> {
         let picks = self.picks(id);
         let mut buffers = Vec::new();
@@ -425,7 +426,7 @@ fn in_place(work: &Work, leaf: NodeId, result: NodeId) -> bool {
     reads && draft.reduced.is_empty() && draft.product.is_none()
 }
 
-/// What the profile calls a kernel: its dearest ops, in order.
+/// The kernel's label in profiles: its most expensive ops, in order.
 fn label(graph: &Graph, draft: &Draft) -> String {
     let mut ids: Vec<NodeId> = draft.computed.iter().copied().collect();
     ids.sort_unstable();

@@ -1,10 +1,10 @@
 //! What backends run: kernels over buffers, in order, with every memory decision made.
 //!
 //! Invariants that backends rely on, all of them checked by [`mod@verify`]:
-//! - A kernel never reads and writes one allocation, but for exact in-place updates: there load and
-//!   store name the *same* [`BufferId`] and the load's view equals the store's view.
-//! - All views stay inside their buffers at every point where their guards hold.
-//! - What a kernel reads was written before, and no other tensor has taken its place since.
+//! - A kernel never reads and writes one allocation, except for exact in-place updates. There, load and store
+//!   name the *same* [`BufferId`] and the load's view equals the store's view.
+//! - All views stay inside their buffers at every position where their guards hold.
+//! - Everything that a kernel reads was written before, and no other tensor has overwritten it since.
 //! - Steps of one wave write nothing that another of them touches.
 //! - No kernel has more storage bindings than the target allows.
 //!
@@ -39,18 +39,19 @@ pub struct BufferId(pub u32);
 pub struct Program {
     /// The tensors that a run is given.
     pub inputs: Vec<Spec>,
-    /// The dtypes of the words that a run is given ([`Code::Parameter`]); a wide number takes two, the lower half first.
+    /// The dtypes of a run's parameters ([`Code::Parameter`]), one per 32-bit word; a 64-bit number takes two,
+    /// the lower half first.
     pub parameters: Vec<DType>,
     /// The tensors that a run gives back.
     pub outputs: Vec<ProgramOutput>,
-    /// Scratch memory, in bytes per block; kept between runs. Blocks start zeroed, and a gap that no
-    /// kernel writes stays zero.
+    /// Sizes of the scratch blocks in bytes. Blocks are kept between runs. Blocks start zeroed, and a gap that
+    /// no kernel writes stays zero.
     pub blocks: Vec<usize>,
     /// Every range of memory that kernels name.
     pub buffers: Vec<ProgramBuffer>,
     /// What runs, in order. Steps of one wave do not depend on each other.
     pub steps: Vec<ProgramStep>,
-    /// Where ops that can fail on data were built ([`Code::Take`], [`Scatter`]).
+    /// Ops that can fail on bad data ([`Code::Take`], [`Scatter`]).
     pub sites: Vec<Site>,
 }
 
@@ -104,7 +105,7 @@ pub struct ProgramBuffer {
     pub len: usize,
 }
 
-/// An op that can meet bad data, and where the user wrote it.
+/// An op that can fail on bad data, and where the user wrote it.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The op's name.
@@ -115,33 +116,33 @@ pub struct Site {
     pub size: usize,
 }
 
-/// A kernel and the wave it belongs to.
+/// A kernel and its wave.
 #[derive(Clone, Debug)]
 pub struct ProgramStep {
-    /// Steps of equal wave may run in any order or at once.
+    /// Steps of the same wave may run in any order, or at once.
     pub wave: usize,
-    /// What the profile calls it.
+    /// The label in profiles.
     pub label: String,
     /// What runs.
     pub kernel: Kernel,
 }
 
-/// What a compiler needs to know of the device that will run its program.
+/// What the compiler needs to know about the device that will run the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Storage buffers that one kernel may name.
+    /// Storage buffers that one kernel may bind.
     pub bindings: usize,
-    /// Positions that keep the device busy; reductions with fewer results are split.
+    /// How many positions keep the device busy; reductions with fewer results are split.
     pub parallel: usize,
     /// Whether pointwise work may be merged into other kernels; off only to test that merging
     /// changes nothing.
     pub fuse: bool,
-    /// Bytes that a binding may have.
+    /// Largest size of a binding in bytes.
     pub binding_bytes: usize,
-    /// Multiplications from which a convolution is worth copies of its operands with the channels last.
+    /// Fewest multiplications for which a convolution's operands are copied with the channels last.
     pub channels_last: usize,
-    /// Whether sorting takes several launches with memory between them, and a scatter of many sources
-    /// to many places is better sorted first.
+    /// Whether sorts need several launches with scratch memory between them. If so, a scatter of many sources
+    /// to many positions is sorted first.
     pub scratch: bool,
 }
 

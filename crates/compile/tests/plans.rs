@@ -1,4 +1,4 @@
-//! Golden programs: what the compiler makes of known graphs, as text.
+//! Golden programs: what the compiler makes of given graphs, as text.
 
 use farad_compile::compile;
 use farad_compile::program::{Kernel, Place, Program, Target};
@@ -70,7 +70,7 @@ fn long_chains_on_a_row_compile_quickly() {
 fn an_axis_that_halves_again_and_again_is_cut() {
     let mut graph = Graph::new();
     let x = input(&mut graph, 0, &[4096]);
-    // Each level looks at pairs of another size, so that one kernel would need twelve axes.
+    // Each level pairs elements at another distance, so one kernel would need twelve axes.
     let mut y = x;
     for level in 0..12 {
         let cut = graph.reshape(y, shape(&[4096 >> (level + 1), 2, 1 << level]));
@@ -124,7 +124,7 @@ fn an_input_that_is_read_elsewhere_later_is_not_taken_over() {
     let mut graph = Graph::new();
     let p = input(&mut graph, 0, &[10]);
     let new = graph.unary(Unary::Exp, p);
-    // The flipped read is not where the update writes.
+    // The flipped read is not at the position that the update writes.
     let flipped = graph.push(Op::Flip(vec![0]), &[p]);
     let both = graph.add(new, flipped);
     let program = compile(&graph, &[both], &[(0, 0)], &gpu());
@@ -203,7 +203,7 @@ fn constants_and_identities_vanish() {
     assert_eq!(kernel.tape.len(), 2, "{program}");
 }
 
-/// How many instructions the kernel has that computes one op on an input and a constant.
+/// How many instructions the kernel of one op on an input and a constant has.
 fn instructions(op: Binary, constant: f32, constant_first: bool) -> usize {
     let mut graph = Graph::new();
     let x = input(&mut graph, 0, &[4]);
@@ -218,7 +218,7 @@ fn instructions(op: Binary, constant: f32, constant_first: bool) -> usize {
 
 #[test]
 fn only_what_changes_no_number_vanishes() {
-    // A load and the op after it, or those, a constant and the op itself.
+    // A load and the op after it; or a load, a constant, the op itself and the op after it.
     let (gone, there) = (2, 4);
     assert_eq!(instructions(Binary::Add, -0.0, false), gone);
     assert_eq!(instructions(Binary::Add, 0.0, false), there, "-0 + 0 is 0");
@@ -230,7 +230,7 @@ fn only_what_changes_no_number_vanishes() {
     assert_eq!(instructions(Binary::Mul, 0.0, false), there, "0 times infinity is no number");
 }
 
-/// No kernel reads and writes one allocation, but for updates in place.
+/// Checks that no kernel reads and writes one allocation, except for updates in place.
 fn check_hazards(program: &Program) {
     for step in &program.steps {
         let (reads, writes) = step.kernel.touches();
@@ -316,7 +316,7 @@ fn many_sources_for_many_places_are_sorted_first() {
 
 #[test]
 fn an_epilogue_loads_what_is_kept_for_others() {
-    // The gradient of relu rides on its product, although relu's operand is a sum of parts.
+    // The gradient of relu is fused into its product, although relu's operand is a sum of parts.
     let mut graph = Graph::new();
     let (x, w) = (input(&mut graph, 0, &[64, 784]), input(&mut graph, 1, &[784, 128]));
     let (u, v) = (input(&mut graph, 2, &[128, 10]), input(&mut graph, 3, &[10, 128]));
@@ -375,7 +375,7 @@ fn large_convolutions_read_along_channels_that_lie_last_and_share_the_copies() {
     assert_eq!((products, program.steps.len()), (3, 8));
 }
 
-/// The product of two matrices, the left one turned or not, the right one turned or not.
+/// The product of two matrices, each of which may be transposed.
 fn product(graph: &mut Graph, [lhs, rhs]: [NodeId; 2], turned: [bool; 2]) -> NodeId {
     let [left, right] = [lhs, rhs].map(|id| graph.shape(id));
     let axes = |turned: bool, pair: [usize; 2]| {
@@ -393,7 +393,7 @@ fn product(graph: &mut Graph, [lhs, rhs]: [NodeId; 2], turned: [bool; 2]) -> Nod
     graph.contract(contraction, lhs, rhs)
 }
 
-/// Buffers that a program writes, one entry a store.
+/// The number of stores in a program.
 fn stores(program: &Program) -> usize {
     program.to_string().lines().filter(|line| line.contains(" <- r")).count()
 }
@@ -413,7 +413,7 @@ fn halves_that_whole_and_cut_products_read_are_stored_once() {
     let gradient = flat(&mut graph, gradient, 1536);
     let weights = graph.cast(weights, DType::F16);
     let forward = product(&mut graph, [x, weights], [false, false]);
-    // 8,192 terms for few results: this one is cut in parts.
+    // 8,192 terms for few results: this product is split.
     let at_weights = product(&mut graph, [x, gradient], [true, false]);
     let at_inputs = product(&mut graph, [gradient, weights], [false, true]);
     let program = compile(&graph, &[forward, at_weights, at_inputs], &[], &gpu());

@@ -172,7 +172,7 @@ fn pointwise_bodies_are_one_kernel_each_way() {
     }
 }
 
-/// A scan of one carry from an input, alone in its program.
+/// A program that is a scan of one carry from an input.
 fn alone(size: &[usize], make: impl Fn(&mut Graph, NodeId) -> NodeId) -> Program {
     let mut body = Graph::new();
     let x = body.input(0, shape(size), DType::F32);
@@ -201,7 +201,7 @@ fn what_mixes_elements_or_is_too_long_stays_a_loop() {
     let chain =
         |count: usize| move |graph: &mut Graph, x| (0..count).fold(x, |x, _| graph.unary(Unary::Sin, x));
     let woven = |program: &Program| (recurrences(program), program.steps.len());
-    // A short axis is written out, a long one is not.
+    // A short axis is unrolled, a long one is not.
     assert_eq!(woven(&alone(&[1000, 8], flipped)), (1, 1));
     assert_eq!(woven(&alone(&[1000, 8], summed)), (1, 1));
     assert_eq!(recurrences(&alone(&[1000, 80], flipped)), 0);

@@ -91,7 +91,7 @@ fn softmax(rows: usize, columns: usize) -> Program {
     program(&[rows * columns], rows * columns, Kernel::Fused(Fused { axes, outer: 1, tape: tape.0, stores }))
 }
 
-/// The sum over the axes from `outer` on, of a tensor that is stored with its axes in `stored` order.
+/// The sum over all axes from index `outer` on, of a tensor with these strides.
 fn sum(axes: &[usize], outer: usize, strides: &[i64]) -> Program {
     let mut tape = Tape::default();
     let view = View { offset: 0, strides: strides.to_vec(), guards: vec![] };
@@ -104,7 +104,7 @@ fn sum(axes: &[usize], outer: usize, strides: &[i64]) -> Program {
     program(&[n], m, Kernel::Fused(Fused { axes: axes.to_vec(), outer, tape: tape.0, stores }))
 }
 
-/// A dropout mask: random bits, compared.
+/// A dropout mask: random bits, compared with a threshold.
 fn mask(n: usize) -> Program {
     let mut tape = Tape::default();
     let word = |tape: &mut Tape, x| {
@@ -163,7 +163,7 @@ fn convolution(batch: usize, inputs: usize, outputs: usize, size: usize) -> Prog
     program(&[plane * inputs, 9 * inputs * outputs], plane * outputs, kernel)
 }
 
-/// `transposed`: which operands are stored with their axes exchanged.
+/// `transposed`: which operands are stored with their axes swapped.
 fn matmul(batch: usize, m: usize, k: usize, n: usize, transposed: (bool, bool)) -> Program {
     let operand = |buffer, rows: usize, columns: usize, transposed| {
         let plane = (rows * columns) as i64;

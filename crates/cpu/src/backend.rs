@@ -1,4 +1,4 @@
-//! The CPU as a backend, said in the runtime's words.
+//! The CPU device as a [`farad_runtime::Backend`].
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Products: matrix products, convolutions and their gradients.
 //!
-//! The order of the work, when a program is loaded: [`sliced_product`] decides whether a product over several axes is
-//! done slice by slice, after [`merge_axes`] has made neighboring axes one and [`stride_phases`] has taken strided reads
-//! apart. A sliced product runs along the columns of its result ([`row_slices`]) or along its terms ([`dot_slices`]).
-//! Both cut it by [`slice_cuts`], read operands through [`slice_operand`] and multiply in a [`register_tile`]. Every
-//! other product is a [`matrix_product`].
+//! The order of the work, when a program is loaded: [`sliced_product`] decides whether a product over several
+//! axes runs slice by slice. Before that, [`merge_axes`] merges neighboring axes and [`stride_phases`] splits
+//! products with strided reads into one product per remainder. A sliced product runs along the columns of its
+//! result ([`row_slices`]) or along its terms ([`dot_slices`]). Both cut it by [`slice_cuts`], read operands
+//! through [`slice_operand`] and multiply in a [`register_tile`]. Every other product is a [`matrix_product`].
 //!
-//! Invariant: in which order an element adds its terms depends on sizes alone, never on threads. Start at
+//! Invariant: the order in which an element's terms are added depends only on sizes, never on threads. Start at
 //! [`sliced_product::Sliced`], then [`matrix_product::MatrixPlan`].
 
 pub mod matrix_product;

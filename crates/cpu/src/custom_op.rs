@@ -1,4 +1,4 @@
-//! Custom ops: users' functions over slices of words.
+//! Custom ops: user functions over slices of words.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct CustomPlan {
 }
 
 impl CustomPlan {
-    /// Plans a custom op. What its GPU kernels would share is not needed here.
+    /// Plans a custom op. Scratch memory for GPU kernels is not needed here.
     pub fn new(custom: &Custom) -> CustomPlan {
         let numbers = |ids: &[farad_compile::program::BufferId]| ids.iter().map(|id| id.0 as usize).collect();
         CustomPlan {
@@ -55,7 +55,7 @@ fn whole(len: usize) -> (ViewAccess, DomainRange<'static>) {
     (ViewAccess::contiguous(len), DomainRange { start: 0, count: len, fixed: &[] })
 }
 
-/// An operand's words: as they lie in memory, or converted.
+/// An operand's words: borrowed from memory, or converted.
 enum Cow<'a> {
     Memory(&'a [u32]),
     Converted(Vec<u32>),

@@ -31,7 +31,7 @@ pub(crate) struct CpuState {
 pub struct CpuCounters {
     /// Runs of executables.
     pub runs: usize,
-    /// Kernels run; in a loop, every trip counts.
+    /// Kernels that were run; in a loop, every trip counts.
     pub kernels: usize,
     /// Allocations that the pool could not serve.
     pub allocations: usize,
@@ -65,18 +65,18 @@ impl CpuDevice {
         }))
     }
 
-    /// What a compiler needs to know of this device.
+    /// What the compiler needs to know about this device.
     pub fn target() -> Target {
         Target::cpu()
     }
 
-    /// Memory of `bytes`: zeroed if fresh, of arbitrary content if it comes from the pool.
+    /// `bytes` bytes of memory: zeroed if fresh, with unspecified contents if it comes from the pool.
     pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
         let _phase = self.0.profiler.enter(Phase::Allocating);
         self.0.pool.allocate(bytes, BlockPurpose::Tensor)
     }
 
-    /// Copies `data` to `offset` bytes into `memory`. Panics where it does not fit.
+    /// Copies `data` to `offset` bytes into `memory`. Panics if it does not fit.
     #[track_caller]
     pub fn write(&self, memory: &Memory, offset: usize, data: &[u8]) {
         check("write", memory, offset, data.len());
@@ -87,7 +87,7 @@ impl CpuDevice {
         unsafe { start(memory).add(offset).copy_from_nonoverlapping(data.as_ptr(), data.len()) };
     }
 
-    /// The `bytes` bytes at `offset`. Panics where they leave the memory.
+    /// `bytes` bytes starting at `offset`. Panics if they are outside of the memory.
     #[track_caller]
     pub fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Vec<u8> {
         check("read", memory, offset, bytes);
@@ -98,7 +98,7 @@ impl CpuDevice {
         unsafe { std::slice::from_raw_parts(start(memory).add(offset), bytes) }.to_vec()
     }
 
-    /// Copies bytes between memories, or inside one. Panics where a range leaves its memory.
+    /// Copies bytes between memories, or inside one. Panics if a range is outside of its memory.
     #[track_caller]
     pub fn copy(&self, from: (&Memory, usize), to: (&Memory, usize), bytes: usize) {
         check("copy", from.0, from.1, bytes);
@@ -130,12 +130,12 @@ impl CpuDevice {
         self.0.pool.holdings()
     }
 
-    /// What the device held, by purpose, when it held most.
+    /// The holdings at the moment when their total was highest.
     pub fn high_water(&self) -> Holdings {
         self.0.pool.high_water()
     }
 
-    /// Where the device notes what it does while a profile is open.
+    /// Records what the device does while a profile is open.
     pub fn profiler(&self) -> &Profiler {
         &self.0.profiler
     }

@@ -1,4 +1,4 @@
-//! What can go wrong: no memory, bad data, or a program that this device cannot take.
+//! What can go wrong: out of memory, bad data, or a program that this device cannot run.
 
 use std::panic::Location;
 
@@ -29,7 +29,7 @@ pub enum Error {
     Register { op: String, dtype: DType },
     #[error("load: too many axes: {label} ({axes} vs at most {most})")]
     Axes { label: String, axes: usize, most: usize },
-    #[error("load: a view leaves its buffer: {label} (index {index} vs {len} elements)")]
+    #[error("load: a view goes beyond its buffer: {label} (index {index} vs {len} elements)")]
     View { label: String, index: i64, len: usize },
 }
 

@@ -1,4 +1,4 @@
-//! A loaded program: its kernels planned, its blocks allocated, ready to run.
+//! A loaded program: kernels planned, blocks allocated, ready to run.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::memory::block_pool::{self, BlockPurpose};
 use crate::memory::element_runs::Binding;
 use crate::{custom_op, scatter, sort};
 
-/// A program that is ready to run; runs are synchronous, and may overlap on several threads.
+/// A program that is ready to run. Runs are synchronous; several threads may run it at once.
 pub struct CpuExecutable {
     device: CpuDevice,
     program: Arc<Program>,
@@ -33,9 +33,9 @@ pub struct CpuExecutable {
     temporaries: Vec<usize>,
     /// Bytes of a set's blocks.
     blocks: Vec<usize>,
-    /// Sets of blocks that no run uses now. Nothing but zeros is carried from run to run.
+    /// Sets of blocks that no run is using. Only zeros carry over from run to run.
     free: Mutex<Vec<Vec<Memory>>>,
-    /// What a run launches, for profiles that only count.
+    /// The launches of one run, for profiles that only count.
     kernels: Arc<[KernelTally]>,
 }
 
@@ -87,8 +87,8 @@ impl CpuExecutable {
         self.blocks.iter().map(|&bytes| self.device.0.pool.allocate(bytes, BlockPurpose::Block)).collect()
     }
 
-    /// Runs the program: `inputs` with byte offsets, `parameters` as register words, `outputs` as memory to write
-    /// (where an output has a donor, the entry is ignored and the input's memory written).
+    /// Runs the program. `inputs` come with byte offsets, `parameters` are register bits, `outputs` is the
+    /// memory to write. Where an output has a donor, its entry is ignored and the input's memory is written.
     ///
     /// A bad index does not stop the run; it is reported when all steps are done.
     pub fn run(
@@ -133,7 +133,7 @@ impl CpuExecutable {
         }
     }
 
-    /// Where every buffer lies in this run.
+    /// The address of every buffer in this run.
     fn bind(
         &self,
         inputs: &[(impl Borrow<Memory>, usize)],
@@ -193,7 +193,7 @@ impl CpuExecutable {
         }
     }
 
-    /// Runs a loop's body, with slices moved along and carries exchanged.
+    /// Runs a loop's body, with slices advanced and carries swapped after every trip.
     fn repeat(&self, of: &Loop, steps: &[ReadyStep], context: KernelContext) {
         let mut bindings = context.bindings.to_vec();
         for trip in 0..of.trips {
@@ -218,7 +218,7 @@ impl fmt::Debug for CpuExecutable {
     }
 }
 
-/// Every launch of a run, with what it costs.
+/// Every launch of a run, with its costs.
 fn list_launches<'a>(steps: &'a [ReadyStep], trips: usize, launches: &mut Vec<(&'a Arc<str>, Costs)>) {
     for _ in 0..trips {
         for step in steps {
@@ -234,7 +234,7 @@ fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {
     if got == need { Ok(()) } else { Err(Error::Count { what, got, need }) }
 }
 
-/// Plans steps; temporaries of different kernels share memory, of which `most` bytes are needed.
+/// Plans steps. Temporaries of different kernels share memory; `most` is the largest size needed.
 fn ready(
     steps: &[ProgramStep],
     buffers: &[ProgramBuffer],
@@ -292,7 +292,7 @@ fn ready(
                 LoadedKernel::Custom(custom_op::CustomPlan::new(custom))
             }
             Kernel::Loop(of) => {
-                // A body that never runs may name buffers of no length.
+                // The body of a loop without trips may name empty buffers.
                 let body = if of.trips == 0 { &[][..] } else { &of.steps[..] };
                 LoadedKernel::Loop {
                     of: of.clone(),

@@ -1,13 +1,14 @@
 //! Runs programs on the CPU.
 //!
-//! A [`CpuDevice`] owns memory and loads [`Program`](farad_compile::program::Program)s into [`CpuExecutable`]s, which run
-//! synchronously. Everything that does not change from run to run is decided when a program is loaded: how axes
-//! collapse, how every view is read, which registers share scratch memory. A run then interprets compact tapes over
-//! tiles that stay in cache, one tight vector loop an instruction, with the widest instructions that the machine has.
+//! A [`CpuDevice`] owns memory and loads [`Program`](farad_compile::program::Program)s into [`CpuExecutable`]s, which
+//! run synchronously. Everything that does not change from run to run is decided when a program is loaded: how
+//! axes collapse, how every view is read, which registers share scratch memory. A run then interprets compact
+//! tapes over tiles that stay in cache, with one tight vector loop per instruction, in the widest vectors that
+//! the machine has.
 //!
-//! Invariant: results depend on the program and its data only, never on the number of threads. Start at [`CpuDevice`],
-//! then `executable` for what a loaded program is. Fused
-//! kernels are in `interpreter`, products in `contraction`; both read and write through `memory` and compute with `simd`.
+//! Invariant: results depend only on the program and its data, never on the number of threads. Start at
+//! [`CpuDevice`], then `executable` for what a loaded program is. Fused kernels are in `interpreter`, products in
+//! `contraction`; both read and write through `memory` and compute with `simd`.
 
 mod backend;
 mod device;

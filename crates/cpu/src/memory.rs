@@ -1,8 +1,8 @@
-//! Memory of the device, and how kernels reach what lies in it.
+//! Memory of the device, and how kernels access it.
 //!
-//! The order of the work: [`block_pool`] allocates device memory, [`thread_scratch`] what threads compute in, and
-//! [`mapped_file`] shows files as memory. When a program is loaded, [`view_access`] makes views ready to read. In a run,
-//! [`element_runs`] moves stored elements to registers and back.
+//! From the bottom up: [`block_pool`] allocates device memory, [`thread_scratch`] holds the scratch memory of
+//! threads, and [`mapped_file`] maps files into memory. When a program is loaded, [`view_access`] prepares
+//! views for reading. In a run, [`element_runs`] moves stored elements to registers and back.
 //!
 //! Invariant: every run of elements is checked against its buffer before memory is touched. Start at
 //! [`view_access::ViewAccess`].

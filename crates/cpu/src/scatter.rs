@@ -1,4 +1,5 @@
-//! Scatter-add into zeros: rows added in order, shared out where the results are apart.
+//! Scatter-add into zeros. Rows are added in order; threads divide the work so that they write different
+//! results.
 
 use farad_compile::program::Scatter;
 use farad_ir::DType;
@@ -12,12 +13,12 @@ use crate::memory::element_runs::{self, Binding, RegisterWord};
 use crate::memory::view_access::{DomainRange, ViewAccess};
 use crate::simd::lanes::lanes;
 
-/// A planned scatter over `[before, along, behind]`.
+/// A planned scatter over `[before, along, behind]`: the axes before, at and after the scattered one.
 #[derive(Debug)]
 pub struct ScatterPlan {
     source: (usize, ViewAccess),
     index: (usize, ViewAccess),
-    /// Whether an index holds for all elements behind the axis; then its access leaves them out.
+    /// Whether one index applies to all elements after the axis; then the index is read without those axes.
     by_row: bool,
     signed: bool,
     before: usize,
@@ -72,7 +73,7 @@ impl ScatterPlan {
         if target.dtype.size() == 4 {
             return self.add_up::<u32>(context, target);
         }
-        // Narrow elements are added up in registers' precision and rounded once.
+        // Narrow elements are summed in the precision of registers and rounded once.
         let mut sums = vec![0u32; len];
         let dtype = target.dtype.register();
         self.add_up::<u32>(context, Binding { start: sums.as_mut_ptr().cast(), len, dtype });
@@ -109,7 +110,7 @@ impl ScatterPlan {
 
     fn part<W: AddedWord>(&self, part: ScatterPart, context: KernelContext, target: Binding) {
         let width = part.behind.1 - part.behind.0;
-        // Several positions at once where their rows follow each other.
+        // Several positions at once if their rows are adjacent.
         let step = if width == self.behind { (TILE / width.max(1)).max(1) } else { 1 };
         let mut source = vec![W::default(); step * width];
         let mut index = vec![0u32; if self.by_row { step } else { step * width }];

@@ -1,9 +1,9 @@
-//! Vector loops: one tight loop per instruction, instantiated for every instruction set that is worth it.
+//! Vector loops: one tight loop per instruction, instantiated for every instruction set that matters.
 //!
-//! The order of the work: [`lanes`] finds the widest instructions that the machine has, once, and holds the loops
-//! compiled for them. The loops are [`arithmetic`] on tiles, with elementary functions from [`math`], [`reduction`] of
-//! tiles, products of a [`small_matrix`], and [`philox_bits`];
-//! [`wide_arithmetic`] and [`wide_reduction`] are those of 64-bit registers.
+//! [`lanes`] detects the widest instructions that the machine has, once, and holds the loops compiled for them.
+//! The loops are [`arithmetic`] on tiles, with elementary functions from [`math`], [`reduction`] of tiles,
+//! products of a [`small_matrix`], and [`philox_bits`]. [`wide_arithmetic`] and [`wide_reduction`] are the
+//! loops for 64-bit registers.
 //!
 //! Invariant: a loop is written once, in plain Rust that the compiler vectorizes; only its instantiations differ. Start
 //! at [`lanes::lanes`].

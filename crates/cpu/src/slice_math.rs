@@ -1,11 +1,11 @@
-//! What custom ops compute with on the CPU, in safe code: products of matrices in slices, and the exponential.
+//! Math for custom ops on the CPU, in safe code: matrix products on slices, and the exponential.
 //!
-//! Invariant: a product runs on the thread that asks for it, so an op that shares its work among threads
-//! decides itself who computes what, and results depend on sizes only. Start at [`multiply`].
+//! Invariant: a product runs on the calling thread. So a multi-threaded op decides itself which thread computes
+//! what, and results depend only on sizes. Start at [`multiply`].
 
 use gemm::Parallelism;
 
-/// A matrix in a slice, by rows.
+/// A matrix in a slice, row by row.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixSlice<'a> {
     values: &'a [f32],
@@ -34,13 +34,13 @@ impl<'a> MatrixSlice<'a> {
 /// `out = lhs · rhs`, or with `add` `out += lhs · rhs`; rows of `out` are `stride` elements apart.
 ///
 /// # Panics
-/// If sizes do not fit.
+/// If the sizes do not match.
 pub fn multiply(out: &mut [f32], stride: usize, lhs: MatrixSlice, rhs: MatrixSlice, add: bool) {
     assert_eq!(lhs.columns, rhs.rows, "multiply: inner sizes differ ({} vs {})", lhs.columns, rhs.rows);
     let (m, n, k) = (lhs.rows, rhs.columns, lhs.columns);
     check("multiply", out.len(), m, n, stride);
-    // SAFETY: all three matrices lie inside their slices, as checked here and when they were made, and
-    // a result that is borrowed mutably is apart from the operands.
+    // SAFETY: all three matrices lie inside their slices, as checked here and when they were made, and the
+    // result is borrowed mutably, so it does not overlap the operands.
     unsafe {
         gemm::gemm(
             m,
@@ -66,7 +66,7 @@ pub fn multiply(out: &mut [f32], stride: usize, lhs: MatrixSlice, rhs: MatrixSli
     }
 }
 
-/// `e^x` by a polynomial, for loops over slices that the compiler turns into vectors.
+/// `e^x` by a polynomial, for loops over slices that the compiler vectorizes.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     crate::simd::math::exp::<false>(x)

@@ -1,9 +1,9 @@
-//! The stable order of rows.
+//! The stable argsort of rows.
 //!
-//! An element becomes a whole number, its key, whose order is the element's; with its position behind
-//! it, no two numbers of a row are equal, so every way of sorting them gives the same, stable order.
-//! Rows are shared out; a single long row is sorted by all threads. Where only the first of an order are asked for,
-//! one pass keeps the least numbers met so far. Start at [`SortPlan::run`].
+//! Every element becomes an integer key with the same order. With its position appended, no two keys of a row
+//! are equal, so every sorting algorithm gives the same, stable order. Threads divide the rows; a single long
+//! row is sorted by all threads. If only the first entries of an order are needed, one pass keeps the smallest
+//! keys seen so far. Start at [`SortPlan::run`].
 
 use farad_compile::program::{Keys, Sort};
 use farad_ir::DType;
@@ -16,7 +16,7 @@ use crate::memory::view_access::{DomainRange, ViewAccess};
 
 /// Bits of a digit.
 const DIGIT: u32 = 8;
-/// Values of a digit.
+/// Number of values of a digit.
 const DIGITS: usize = 1 << DIGIT;
 
 /// A planned sort.
@@ -51,7 +51,7 @@ impl SortPlan {
         }
     }
 
-    /// Writes the order of one row, or its beginning, found by all threads together or by this one.
+    /// Writes the order of one row, or its beginning, using all threads or only this one.
     fn row(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
         let Sort { len, taken, .. } = self.0;
         if from.dtype.is_wide() {
@@ -104,7 +104,8 @@ impl SortPlan {
         order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
     }
 
-    /// Writes the first of the order of one row: every thread finds the least of its part, of which the least are taken.
+    /// Writes the first entries of the order of one row: every thread finds the smallest of its part, and the
+    /// smallest of those are taken.
     fn select(&self, row: usize, from: Binding, order: &mut [u32], together: bool) {
         let Sort { len, taken, .. } = self.0;
         let part = if together { len.div_ceil(rayon::current_num_threads()) } else { len };
@@ -119,14 +120,14 @@ impl SortPlan {
         order.iter_mut().zip(&pairs).for_each(|(order, &pair)| *order = pair as u32);
     }
 
-    /// The least numbers of a part of a row, as many as are taken, in no order.
+    /// The smallest keys of a part of a row, as many as are needed, unordered.
     fn least(&self, row: usize, part: std::ops::Range<usize>, from: Binding) -> Vec<u64> {
         let Sort { len, taken, .. } = self.0;
         let key = key(self.0.keys, from.dtype);
         let access = ViewAccess::contiguous((row + 1) * len);
         let room = taken + taken.max(HELD);
         let mut held = Vec::with_capacity(room.min(part.len()));
-        // What is above this is not among the least.
+        // Keys above this are not among the smallest.
         let mut most = u64::MAX;
         let mut words = [0; BLOCK];
         for start in part.clone().step_by(BLOCK) {
@@ -136,7 +137,7 @@ impl SortPlan {
             unsafe { element_runs::load(&access, range, 0, from, words) };
             words.iter_mut().for_each(|word| *word = key(*word));
             for (n, keys) in words.chunks(LANES).enumerate() {
-                // Mostly none is, and that is found for all of them at once.
+                // Usually no key qualifies, and one test finds that for the whole block.
                 if keys.iter().fold(u32::MAX, |least, &key| least.min(key)) > (most >> 32) as u32 {
                     continue;
                 }
@@ -157,7 +158,8 @@ impl SortPlan {
     }
 }
 
-/// Keeps the `count` least, the largest of them at the end; all, in their order, if there are no more.
+/// Keeps the `count` smallest, with the largest of them last; if there are no more than `count`, keeps all in
+/// their order.
 fn keep<T: Ord>(pairs: &mut Vec<T>, count: usize) {
     if pairs.len() > count {
         pairs.select_nth_unstable(count - 1);
@@ -165,7 +167,7 @@ fn keep<T: Ord>(pairs: &mut Vec<T>, count: usize) {
     }
 }
 
-/// What turns a register's word into a number of the same order.
+/// The function from a 32-bit register to an integer with the same order.
 fn key(keys: Keys, dtype: DType) -> impl Fn(u32) -> u32 {
     let (float, signed) = (dtype.is_float(), dtype.register() == DType::I32);
     move |word| {
@@ -179,7 +181,7 @@ fn key(keys: Keys, dtype: DType) -> impl Fn(u32) -> u32 {
     }
 }
 
-/// What turns a 64-bit register into a number of the same order.
+/// The function from a 64-bit register to an integer with the same order.
 fn wide_key(keys: Keys, dtype: DType) -> impl Fn(u64) -> u64 {
     move |word| {
         let key = match dtype {
@@ -204,18 +206,18 @@ fn float_key(word: u32) -> u32 {
     }
 }
 
-/// Where threads write what they sort.
+/// The destination that threads write sorted elements to.
 #[derive(Clone, Copy)]
 struct Moved(*mut u64);
 
-// SAFETY: an address; threads write to different places behind it.
+// SAFETY: an address; threads write to different elements.
 unsafe impl Send for Moved {}
 // SAFETY: as above.
 unsafe impl Sync for Moved {}
 
 impl Moved {
     /// # Safety
-    /// The place must be in the allocation, and written by nobody else.
+    /// The index must be in the allocation, and no other thread may write it.
     #[inline(always)]
     unsafe fn write(self, place: usize, pair: u64) {
         // SAFETY: as promised by the caller.
@@ -227,8 +229,7 @@ fn digit(pair: u64, pass: u32) -> usize {
     (pair >> (32 + DIGIT * pass)) as usize % DIGITS
 }
 
-/// Sorts by the keys, digit by digit from the lowest; positions stay in order where keys are equal.
-/// A part is counted and moved by one thread.
+/// Radix sort by the keys, lowest digit first; it is stable. One thread counts and moves each part.
 fn count(pairs: &mut Vec<u64>, parts: usize) {
     let len = pairs.len();
     let part = len.div_ceil(parts);
@@ -253,8 +254,8 @@ fn count(pairs: &mut Vec<u64>, parts: usize) {
         pairs.par_chunks(part).zip(&mut places).for_each(|(part, places)| {
             for &pair in part {
                 let place = &mut places[digit(pair, pass)];
-                // SAFETY: places start at how many come before and were counted above, so all of them
-                // are below `len` and no two are equal.
+                // SAFETY: indices start at the number of smaller keys and were counted above, so all of them
+                // are below `len` and distinct.
                 unsafe { moved.write(*place, pair) };
                 *place += 1;
             }

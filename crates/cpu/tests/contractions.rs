@@ -24,7 +24,7 @@ const PLAIN: Convolution = Convolution {
     epilogue: false,
 };
 
-/// Every class of sizes: windows, copies, memory as it is; few and many rows; more than one slice.
+/// Every size class: windows, copies, reads in place; few and many rows; more than one slice.
 const SIZES: [Convolution; 21] = [
     PLAIN,
     Convolution { pad: 0, ..PLAIN },
@@ -108,7 +108,7 @@ fn threads_change_nothing() {
     }
 }
 
-/// `y[outer] = Σ a·b` over `axes`, with the operands' strides; operands are as long as they need.
+/// `y[outer] = Σ a·b` over `axes`, with the operands' strides; operands are as long as needed.
 fn contraction(axes: &[usize], outer: usize, a: View, b: View, out: View, epilogue: bool) -> Case {
     let mut rng = Rng(73);
     let mut case = Case::default();
@@ -151,7 +151,7 @@ fn groups_are_batches() {
 
 #[test]
 fn few_rows_or_columns() {
-    // A matrix by a vector either way round, and few of each.
+    // A matrix times a vector on either side, and thin matrices.
     for (m, n) in [(1, 300), (300, 1), (2, 200), (200, 3)] {
         let (axes, k) = ([m, n, 40], 40);
         let (a, b) = (strided(0, &[k, 0, 1]), strided(0, &[0, k, 1]));
@@ -163,7 +163,7 @@ fn few_rows_or_columns() {
 
 #[test]
 fn rows_apart_in_the_result() {
-    // [b, n, m | k1, k2] with b and m both in the left operand: rows do not follow each other in the result.
+    // [b, n, m | k1, k2] with b and m both in the left operand: rows are not contiguous in the result.
     for m in [10, 300] {
         let axes = [4, 12, m, 6, 5];
         let (s, b) = (m as i64, strided(0, &[0, 30, 0, 5, 1]));

@@ -1,4 +1,4 @@
-//! Random fused kernels against their meaning: any views, any ops, with and without reductions.
+//! Random fused kernels compared with the reference: any views, any ops, with and without reductions.
 
 mod case;
 
@@ -7,7 +7,7 @@ use farad_compile::program::verify::verify;
 use farad_compile::program::{BufferId, Code, Guard, Instr, Level, Reg, Store, Target, View};
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
-/// Kernels that are tried.
+/// Number of kernels to try.
 const KERNELS: u64 = 1500;
 
 /// Axes of a kernel: mostly small, sometimes long enough for every layout.
@@ -21,8 +21,8 @@ fn axes(rng: &mut Rng) -> Vec<usize> {
     axes
 }
 
-/// A view over the first `used` axes: permuted, broadcast, strided, reversed, padded; with the elements that its
-/// buffer must have.
+/// A view over the first `used` axes: permuted, broadcast, strided, reversed, padded; with the number of
+/// elements that its buffer needs.
 fn view(rng: &mut Rng, axes: &[usize], used: usize) -> (View, usize) {
     let mut order: Vec<usize> = (0..used).collect();
     if rng.below(3) == 0 {
@@ -44,7 +44,7 @@ fn view(rng: &mut Rng, axes: &[usize], used: usize) -> (View, usize) {
     }
     let mut view = View { offset, strides, guards: vec![] };
     if used > 0 && rng.below(4) == 0 {
-        // Guards only ever take elements away here, so that the buffer is large enough.
+        // Guards only remove elements here, so the buffer stays large enough.
         let axis = rng.below(used);
         let mut coefficients = vec![0; axes.len()];
         coefficients[axis] = rng.pick(&[1, 1, 2, -1]);
@@ -110,7 +110,7 @@ impl Maker {
         Reg(self.rng.pick(&found) as u32)
     }
 
-    /// One more instruction. Floats stay small, so that errors do.
+    /// One more instruction. Floats stay small, so that errors stay small.
     fn step(&mut self) {
         let dtype = self.rng.pick(&[DType::F32, DType::F32, DType::F32, DType::I32, DType::U32, DType::Bool]);
         let a = self.pick(dtype);
@@ -207,7 +207,7 @@ fn kernel(seed: u64) -> Case {
     maker.case
 }
 
-// Floats are never compared here: equal but for rounding, they could go either way.
+// Floats are never compared here: values that differ only by rounding could compare either way.
 #[test]
 fn random_kernels_do_what_they_mean() {
     for seed in 0..KERNELS {

@@ -62,7 +62,7 @@ fn every_way_to_read() {
             let transposed = [1, axes[0] as i64, (axes[0] * axes[1]) as i64];
             views.push(strided(0, &transposed));
             views.push(strided(1, &[axes[2] as i64 * 2, 2 * (axes[0] * axes[2]) as i64, 2]));
-            // What a strided convolution's gradient reads: every other element, zeros between.
+            // The read pattern of a strided convolution's gradient: every other element, with zeros between.
             let mut spaced = strided(0, &[axes[2] as i64, 0, 0]);
             spaced.guards.push(guard(&[0, 1, 1], -1, 2, axes[2] as i64 / 2, 1));
             views.push(spaced);
@@ -180,7 +180,7 @@ fn every_dtype_is_loaded_cast_and_stored() {
                 DType::Bool => rng.wholes(n, 2),
                 DType::U8 | DType::U16 | DType::U32 | DType::U64 => rng.wholes(n, 256),
                 DType::I8 => rng.wholes(n, 256).iter().map(|x| x - 128.0).collect(),
-                // Registers are f32, those of the meaning are not.
+                // Registers are f32 here, but f64 in the reference.
                 _ if from.is_float() => {
                     rng.floats(n, -300.0, 300.0).iter().map(|&x| x as f32 as f64).collect()
                 }
@@ -238,7 +238,7 @@ fn constants_parameters_and_truth_values() {
         store(outs[4], mixed, view.clone()),
     ];
     case.fused(&[n], 1, tape, stores);
-    // A remainder has the error of the quotient that it is what remains of.
+    // A remainder inherits the error of its quotient.
     case.check(5e-6);
 }
 
@@ -421,7 +421,7 @@ fn programs_that_cannot_run_are_refused() {
     let x = tape.load(a, View::contiguous(&[5]));
     case.fused(&[5], 1, tape, vec![store(out, x, View::contiguous(&[5]))]);
     let error = case.run().unwrap_err();
-    assert_eq!(error.to_string(), "load: a view leaves its buffer: step 0 (index 4 vs 4 elements)");
+    assert_eq!(error.to_string(), "load: a view goes beyond its buffer: step 0 (index 4 vs 4 elements)");
 
     let mut case = Case::default();
     let a = case.input(DType::F32, vec![1.0; 4]);

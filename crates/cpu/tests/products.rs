@@ -143,7 +143,7 @@ fn operands_are_computed_first() {
     let scale = lhs.load(s, strided(0, &[0, 1, 0]));
     let x = lhs.binary(Binary::Mul, x, scale);
     let lhs_value = lhs.unary(Unary::Relu, x);
-    // The right operand is shifted by one row, with zeros where that leaves it: the same for every batch.
+    // The right operand is shifted by one row, with zeros outside; the same for every batch.
     let mut shifted = strided(-(n as i64), &[0, n as i64, 1]);
     shifted.guards.push(Guard {
         coefficients: vec![0, 1, 0],

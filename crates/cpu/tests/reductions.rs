@@ -17,8 +17,8 @@ fn store_full(buffer: u32, value: Reg, axes: &[usize]) -> Store {
     Store { buffer: BufferId(buffer), value, view: View::contiguous(axes) }
 }
 
-/// Sizes of `(outer, reduced)` that meet every layout: tiny, rows in a tile, a row per tile, long rows, one huge row, and
-/// few or many columns.
+/// Sizes of `(outer, reduced)` that cover every layout: tiny, rows in a tile, one row per tile, long rows, one
+/// huge row, and few or many columns.
 const SIZES: [(usize, usize); 13] = [
     (1, 1),
     (3, 5),
@@ -241,8 +241,8 @@ fn values_without_inner_axes_are_reduced_too() {
     }
 }
 
-/// The gradient of pooling by two on both axes, with the sum of it over all images if `sums`: axes
-/// `[channel, image, h, 2, w, 2]`, and of every block the elements that some window's gradient belongs to.
+/// Sums as in the gradient of pooling by two on both axes, over axes `[channel, image, h, 2, w, 2]`: each window's
+/// gradient is added at three of its four positions. With `sums`, also the total per channel.
 fn pooled(sums: bool, [channels, images, h, w]: [usize; 4]) -> Case {
     let mut rng = Rng(83);
     let (mut case, mut tape) = (Case::default(), Tape::default());

@@ -1,4 +1,5 @@
-//! Scatters, custom ops, loops, and what the device promises: donated memory, counters, profile, repeatable results.
+//! Scatters, custom ops, loops, and guarantees of the device: donated memory, counters, profile, repeatable
+//! results.
 
 mod case;
 
@@ -91,7 +92,7 @@ fn sort(dtype: DType, [rows, len, taken]: [usize; 3], keys: Keys, data: Vec<f64>
     case
 }
 
-/// Elements of which many are equal; floats have both zeros, infinities and NaN.
+/// Data with many equal elements; floats include both zeros, infinities and NaN.
 fn mixed(rng: &mut Rng, dtype: DType, len: usize) -> Vec<f64> {
     let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, -1.5];
     let mut draw = || match dtype {
@@ -123,7 +124,7 @@ fn the_first_of_an_order_are_those_of_a_sort() {
                 sort(dtype, [rows, len, taken], keys, data).check(0.0);
             }
         }
-        // Every element is met before those that it is behind.
+        // Descending rows, so that every element is seen before all smaller ones.
         let falling = (0..rows * len).map(|i| -((i % len) as f64)).collect();
         sort(DType::F32, [rows, len, taken], Keys::Ascending, falling).check(0.0);
     }
@@ -142,7 +143,7 @@ fn rows_are_put_in_stable_order() {
         let places = (0..rows * len).map(|_| rng.below(60) as f64 - 5.0).collect();
         sort(DType::I32, [rows, len, len], Keys::Below(50), places).check(0.0);
         let inverse = (0..rows).flat_map(|row| (0..len).map(move |i| ((i * 17 + row) % len) as f64));
-        // Seventeen has no divisor in common with any of these lengths.
+        // Seventeen is coprime to all of these lengths.
         sort(DType::I32, [rows, len, len], Keys::Permutation, inverse.collect()).check(0.0);
     }
 }
@@ -214,7 +215,7 @@ fn custom_ops_see_words() {
     case.check(1e-3);
 }
 
-/// `carry = tanh(carry · w + x[t]); y[t] = carry`, the carry going back and forth between two buffers.
+/// `carry = tanh(carry · w + x[t]); y[t] = carry`, with a double-buffered carry.
 fn recurrence(trips: usize, reverse: bool) -> Case {
     let n = 40;
     let mut rng = Rng(61);
@@ -247,7 +248,8 @@ fn recurrence(trips: usize, reverse: bool) -> Case {
         slots: vec![(BufferId(x), n), (BufferId(y), n)],
         swaps: vec![(BufferId(old), BufferId(new))],
     }));
-    // After the loop names mean what they meant: the last carry is in `new` after odd trips, else in `old`.
+    // After the loop, names are unswapped: the last carry is in `new` after an odd number of trips, otherwise
+    // in `old`.
     let mut tape = Tape::default();
     let c = tape.load(if trips % 2 == 1 { new } else { old }, view());
     case.fused(&axes, 1, tape, vec![contiguous(last, c, &axes)]);

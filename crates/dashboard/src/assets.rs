@@ -1,7 +1,7 @@
-//! The page and its parts, inside the program.
+//! The page and its parts, compiled into the program.
 //!
-//! The files in `page/` are whole as they lie there and refer to each other by name. Invariant: a part is served if and
-//! only if it is in [`PARTS`], and a test compares that with what `index.html` asks for.
+//! The files in `page/` are complete as they are and refer to each other by name. Invariant: a part is served
+//! if and only if it is in [`PARTS`], and a test compares that with what `index.html` asks for.
 
 /// The parts: name, content type, text.
 const PARTS: [(&str, &str, &str); 11] = [

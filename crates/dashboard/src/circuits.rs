@@ -1,7 +1,8 @@
-//! The newest circuit of a run: its page, its drawing and its numbers, also while the run still trains.
+//! The newest circuit of a run: its page, its drawing and its numbers, even while the run still trains.
 //!
-//! A checkpoint holds the best hard gates so far, so nothing more need be written for this. Invariant: a circuit is made
-//! once for each state of the folder, and only a few are kept. Start at [`RecentCircuits::get`].
+//! A checkpoint contains the best hard gates so far, so nothing more needs to be written for this. Invariant: a
+//! circuit is made once for each state of the folder, and only a few are kept. Start at
+//! [`RecentCircuits::get`].
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::summary::stamp;
 /// Circuits that are kept.
 const KEPT: usize = 8;
 
-/// Drawings of more gates than these are not made: they would be a gray block of many megabytes.
+/// Most gates of a circuit that is drawn: larger drawings would be a gray block of many megabytes.
 const MOST_DRAWN: usize = 4000;
 
 /// A circuit as the page shows it.
@@ -24,39 +25,39 @@ pub struct Shown {
     pub page: String,
     /// Its drawing, unless it is too large for one.
     pub drawing: Option<String>,
-    /// What can be counted.
+    /// Its statistics.
     pub facts: Value,
 }
 
 /// The newest circuit of a run.
 pub struct Newest {
-    /// What the page runs.
+    /// The circuit that the page runs.
     pub circuit: Circuit,
-    /// What is drawn and counted instead, if it is another one that does the same.
+    /// The circuit that is drawn and counted instead, if that is another one with the same function.
     pub drawn: Option<Circuit>,
-    /// What is known of it.
+    /// Further facts about it.
     pub facts: Value,
 }
 
-/// Finds the newest circuit of a run, or why there is none yet; none if its kind never has one.
+/// Finds the newest circuit of a run, or why there is none yet; `None` if its kind never has one.
 pub type Find = fn(&Run) -> Option<Result<Newest, String>>;
 
-/// The circuits that were asked for lately.
+/// The circuits that were requested recently.
 pub struct RecentCircuits {
     find: Find,
     kept: Mutex<VecDeque<(CircuitKey, Option<Arc<Shown>>)>>,
 }
 
-/// The folder and when what the circuit is made of was written.
+/// The folder, and when the circuit's sources were written.
 type CircuitKey = (std::path::PathBuf, [u64; 2]);
 
 impl RecentCircuits {
-    /// None yet.
+    /// An empty cache.
     pub fn new(find: Find) -> RecentCircuits {
         RecentCircuits { find, kept: Mutex::default() }
     }
 
-    /// The newest circuit in a run's folder; none if it has none yet, or is of a kind that never has one.
+    /// The newest circuit in a run's folder; `None` if it has none yet, or if its kind never has one.
     pub fn get(&self, folder: &Path) -> Option<Arc<Shown>> {
         let stamps = ["checkpoint.safetensors", "circuits"].map(|name| stamp(&folder.join(name)));
         let key = (folder.to_path_buf(), stamps);
@@ -64,7 +65,7 @@ impl RecentCircuits {
         if let Some((_, shown)) = kept.iter().find(|(other, _)| *other == key) {
             return shown.clone();
         }
-        // Made under the lock: several frames of one page ask at once, and one answer does for all.
+        // Made under the lock: several frames of one page ask at once, and one result serves all.
         let shown = newest(folder, self.find).map(Arc::new);
         kept.retain(|((other, _), _)| other != folder);
         kept.push_back((key, shown.clone()));
@@ -79,14 +80,14 @@ fn newest(folder: &Path, of: Find) -> Option<Shown> {
     match of(&run)?.and_then(|newest| shown(newest).map_err(|error| error.to_string())) {
         Ok(shown) => Some(shown),
         Err(error) => {
-            // Most often there is simply no checkpoint yet.
+            // Usually there is simply no checkpoint yet.
             tracing::debug!("dashboard: no circuit of {}: {error}", folder.display());
             None
         }
     }
 }
 
-/// The page of a circuit; drawn and counted is the second one, if there is one.
+/// The page of a circuit; if there is a second one, that is drawn and counted.
 fn shown(Newest { circuit, drawn: simplified, mut facts }: Newest) -> farad_circuit::Result<Shown> {
     let files = export(&circuit, Format::named("html")?)?;
     if facts["simplified"].is_null() {

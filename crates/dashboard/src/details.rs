@@ -1,4 +1,4 @@
-//! What the page shows of a run beside its curves: settings, pictures, report.
+//! What the page shows of a run besides its curves: settings, pictures, report.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use farad::run::{Run, Table, Value, json};
 use crate::library::{content_type, is_run};
 use crate::summary::{problem, stamp};
 
-/// Pictures that are listed.
+/// Most pictures that are listed.
 const MOST_PICTURES: usize = 200;
 
-/// Bytes of a report that are shown.
+/// Most bytes of a report that are shown.
 const LONGEST_REPORT: u64 = 1 << 20;
 
-/// Settings, pictures and report of a run; of one that is damaged, what is left, and what is wrong instead of settings.
-/// None if the folder is no run.
+/// Settings, pictures and report of a run. For a damaged one, what is left, and the error instead of settings.
+/// `None` if the folder is not a run.
 pub fn details(folder: &Path) -> Option<Value> {
     if !is_run(folder) {
         return None;
@@ -33,7 +33,7 @@ pub fn details(folder: &Path) -> Option<Value> {
     }))
 }
 
-/// Keys with dots and values as TOML writes them, in the file's order.
+/// Dotted keys with values as in TOML, in the file's order.
 fn flatten(prefix: &str, table: &Table, settings: &mut Vec<(String, String)>) {
     for (key, value) in table {
         let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -46,7 +46,7 @@ fn flatten(prefix: &str, table: &Table, settings: &mut Vec<(String, String)>) {
     }
 }
 
-/// Settings are single precision, and are written with the digits of double.
+/// Settings are single-precision numbers that were written with the digits of double precision.
 fn shortest(number: f64) -> String {
     let single = number as f32;
     if single.is_finite() && f64::from(single) == number { single.to_string() } else { number.to_string() }

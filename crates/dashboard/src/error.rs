@@ -1,4 +1,4 @@
-//! What can go wrong with a dashboard, in the house form.
+//! Errors of a dashboard.
 
 use std::path::PathBuf;
 

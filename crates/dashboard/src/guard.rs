@@ -1,22 +1,24 @@
-//! Who is answered: browsers on this machine that were pointed at this very address, and nobody else's page.
+//! Decides which requests are answered: those of browsers on this machine that opened this very address, and
+//! not those of other sites.
 //!
-//! Another site may make a browser send requests here, or point a name of its own at 127.0.0.1 (DNS rebinding). So the
-//! `Host` must be this machine's and this port's, an `Origin` must be the same, and what the browser itself calls a request
-//! from another site is refused unless somebody followed a link. Invariant: every answer has the headers in [`HEADERS`].
-//! Start at [`verdict`].
+//! Another site may make a browser send requests here, or point its own name at 127.0.0.1 (DNS rebinding). So
+//! the `Host` must be this machine and this port, and an `Origin` must be the same. A request that the browser
+//! marks as cross-site is rejected, unless the user followed a link. Invariant: every answer has the headers in
+//! [`HEADERS`]. Start at [`verdict`].
 
 use axum::http::header::{HOST, HeaderName, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
-/// What the page itself may do: load its own files, talk to this server, and show pages of circuits.
+/// The page itself may load its own files, talk to this server, and show pages of circuits.
 pub const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page of a circuit has its scripts inside and may do nothing else; it has no origin, so this server is closed to it.
+/// The page of a circuit contains its scripts and may do nothing else; it has no origin, so it cannot reach
+/// this server.
 pub const CIRCUIT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";
 
-/// A file of a run is shown and never run.
+/// A file of a run is displayed and never executed.
 pub const FILE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
 
@@ -29,7 +31,7 @@ pub const HEADERS: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
 ];
 
-/// Puts the headers that every answer has on one that lacks them.
+/// Adds the headers that every answer has.
 pub fn protect(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         let name = HeaderName::from_static(name);
@@ -68,14 +70,14 @@ pub fn verdict(
 /// Whether a host is this machine, under a name that no one else can have, at this port.
 fn is_ours(host: &str, port: u16) -> bool {
     let name = host.strip_suffix(&format!(":{port}"));
-    // Browsers leave out the port that is usual.
+    // Browsers omit the default port.
     let name = name.or((port == 80).then_some(host));
     name.is_some_and(|name| {
         ["127.0.0.1", "localhost", "[::1]"].iter().any(|own| own.eq_ignore_ascii_case(name))
     })
 }
 
-/// Whether the browser says that another site asks, other than by a link that somebody followed.
+/// Whether the browser says that the request comes from another site, other than by following a link.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let link = says("sec-fetch-mode") == Some("navigate") && says("sec-fetch-dest") == Some("document");

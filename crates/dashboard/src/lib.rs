@@ -1,20 +1,19 @@
-//! A page on this machine that shows runs while they train: table, live curves, comparisons, automata that
-//! play.
+//! A local web page that shows runs while they train: a table, live curves, comparisons, running automata.
 //!
 //! Everything comes from the folders that `farad::run` makes. Nothing is ever written, no lock is taken, and
-//! training does not know that it is watched. `tail` reads what was added to a file, and `summary` makes a
-//! row of the table from it. `watcher` keeps all rows for all pages together, and looks twice per second
-//! while a page is open. `stream` sends changes as server-sent events. `state` judges from outside whether a
-//! run trains. `circuits` shows the newest hard circuit of a checkpoint while a run trains: the page of the
-//! HTML export, in a frame without an origin. Which kinds have circuits, and what a run learns, comes from
-//! the command's tables ([`KindsShown`]).
+//! training does not notice that it is watched. `tail` reads what was appended to a file, and `summary` makes a
+//! row of the table from it. `watcher` keeps all rows for all pages, and polls twice per second while a page is
+//! open. `stream` sends changes as server-sent events. `state` determines from outside whether a run is
+//! training. `circuits` shows the newest hard circuit of a checkpoint while a run trains: the page of the HTML
+//! export, in a frame without an origin. Which kinds of training have circuits, and what a run learns, comes
+//! from the command's tables ([`KindsShown`]).
 //!
-//! `guard` decides which requests are answered (by Host, Origin, and what browsers say of the asking page)
-//! and adds the headers. `library` decides which files are served (names as text first, then without links,
-//! by known endings). The page (`page/`) is plain files without a framework. Names and reports reach it as
-//! text only, and its policy forbids inline scripts and requests to other hosts. `server` has the routes.
+//! `guard` decides which requests are answered (by Host, Origin and the browser's fetch metadata) and adds the
+//! headers. `library` decides which files are served: it checks names as text first, then resolves links, and
+//! allows only known extensions. The page (`page/`) is plain files without a framework. Names and reports reach
+//! it as text only, and its policy forbids inline scripts and requests to other hosts. `server` has the routes.
 //!
-//! Invariant: only this machine is answered, and only with files of the folder that was named. Start at
+//! Invariant: only requests from this machine are answered, and only with files of the given folder. Start at
 //! [`Dashboard::open`].
 //!
 //! ```no_run
@@ -58,16 +57,16 @@ use farad::train::Kinds;
 use library::RunLibrary;
 use server::{ServerState, router};
 
-/// What the page knows of kinds of training.
+/// What the dashboard knows about kinds of training.
 #[derive(Clone, Copy)]
 pub struct KindsShown {
     /// The table of kinds.
     pub kinds: Kinds,
-    /// Where the newest circuit of a run comes from.
+    /// Finds the newest circuit of a run.
     pub newest: Find,
 }
 
-/// A dashboard that has its address and answers once it is served.
+/// A dashboard that is bound to its address and answers once it is served.
 pub struct Dashboard {
     sight: KindsShown,
     library: RunLibrary,
@@ -76,12 +75,12 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// Takes a port of this machine for a folder of runs, or for one run. Port 0 is any that is free.
+    /// Binds a local port for a folder of runs, or for one run. Port 0 means any free port.
     pub fn open(folder: &Path, port: u16, sight: KindsShown) -> Result<Dashboard> {
         Dashboard::on(RunLibrary::open(folder)?, port, sight)
     }
 
-    /// As [`Dashboard::open`], of a folder that may come to be there later.
+    /// As [`Dashboard::open`], for a folder that may be created later.
     pub fn expect(folder: &Path, port: u16, sight: KindsShown) -> Result<Dashboard> {
         Dashboard::on(RunLibrary::expect(folder), port, sight)
     }
@@ -97,12 +96,12 @@ impl Dashboard {
         Ok(Dashboard { library, listener, port, sight })
     }
 
-    /// Where the page is, for a browser on this machine.
+    /// The address of the page, for a browser on this machine.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
-    /// Answers until asked to stop.
+    /// Answers requests until asked to stop.
     pub fn serve(self, stop: &Stop) -> Result<()> {
         let start = |source| Error::Start { source };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start)?;
@@ -115,7 +114,7 @@ impl Dashboard {
             }
             Ok(())
         });
-        // A look at a slow disk that is under way need not be waited for.
+        // A poll of a slow disk that is in progress need not be waited for.
         runtime.shutdown_background();
         served
     }

@@ -1,17 +1,17 @@
 //! The folder that is served: which runs it has, and which of their files may be read.
 //!
-//! Invariant: whatever a request says, no path that comes out of here leads out of the folder, to a hidden file, or to a
-//! file of a kind that is not in [`KINDS`]. Names are checked as text first and by the file system afterwards, so neither
-//! dots nor links lead elsewhere. Start at [`RunLibrary::open`].
+//! Invariant: whatever a request says, no path returned from here leads out of the folder, to a hidden file, or
+//! to a file whose kind is not in [`KINDS`]. Names are checked first as text and then by the file system, so
+//! neither dots nor links lead elsewhere. Start at [`RunLibrary::open`].
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// More runs than these are not shown.
+/// Most runs that are shown.
 pub const MOST_RUNS: usize = 2000;
 
-/// The files that are served, by how their names end, and what browsers are told that they are.
+/// The files that are served, by extension, and their content types.
 const KINDS: [(&str, &str); 9] = [
     ("svg", "image/svg+xml"),
     ("png", "image/png"),
@@ -28,12 +28,12 @@ const KINDS: [(&str, &str); 9] = [
 #[derive(Clone, Debug)]
 pub struct RunLibrary {
     root: PathBuf,
-    /// The name of the one run that the folder is, if it is one.
+    /// The name of the run, if the folder is a single run.
     single: Option<String>,
 }
 
 impl RunLibrary {
-    /// A folder that is there.
+    /// A folder that must exist.
     pub fn open(folder: &Path) -> Result<RunLibrary> {
         match folder.is_dir() {
             true => Ok(RunLibrary::expect(folder)),
@@ -41,7 +41,7 @@ impl RunLibrary {
         }
     }
 
-    /// A folder that may come to be there later.
+    /// A folder that may be created later.
     pub fn expect(folder: &Path) -> RunLibrary {
         let whole = folder.canonicalize().ok();
         let name = whole.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -49,7 +49,7 @@ impl RunLibrary {
         RunLibrary { root: folder.into(), single }
     }
 
-    /// The folder as it was named.
+    /// The folder as given.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -73,7 +73,7 @@ impl RunLibrary {
         (names, more)
     }
 
-    /// The folder of a run, without links; none if there is no such run, or not in here.
+    /// The folder of a run, with links resolved; `None` if there is no such run, or if it is elsewhere.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
         let root = self.root.canonicalize().ok()?;
         match &self.single {
@@ -84,37 +84,38 @@ impl RunLibrary {
         }
     }
 
-    /// A file of a run and its content type; none if there is no such file, or it is not served.
+    /// A file of a run and its content type; `None` if there is no such file, or if it is not served.
     pub fn file(&self, name: &str, relative: &str) -> Option<(PathBuf, &'static str)> {
         let folder = self.folder(name)?;
         relative.split('/').all(is_plain).then_some(())?;
         let path = within(&folder, &folder.join(relative))?;
         let kind = content_type(&path)?;
-        // A link may have another name than what it leads to, and neither may be hidden.
+        // A link may have another name than its target, and neither may be hidden.
         let inner = path.strip_prefix(&folder).ok()?;
         let plain = inner.components().all(|part| part.as_os_str().to_str().is_some_and(is_plain));
         (plain && path.is_file()).then_some((path, kind))
     }
 }
 
-/// Whether a folder is a run, or what is left of one: damage must be seen, not hidden.
+/// Whether a folder is a run, or what is left of one: damage must be visible, not hidden.
 pub fn is_run(folder: &Path) -> bool {
     folder.join("config.toml").is_file()
         || (folder.join("events.jsonl").is_file() && folder.join("log.csv").is_file())
 }
 
-/// What a browser is told that a file is; none if it is not served.
+/// The content type of a file; `None` if it is not served.
 pub fn content_type(path: &Path) -> Option<&'static str> {
     let end = path.extension()?.to_str()?.to_ascii_lowercase();
     KINDS.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
 }
 
-/// Whether a text is the name of one visible file or folder, wherever it is used: no step up, no separator, no drive.
+/// Whether a text is the name of one visible file or folder on every platform: no parent folder, no separator,
+/// no drive.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
 }
 
-/// A path without links, if it is there and lies inside a folder that has none.
+/// A path with links resolved, if it exists and lies inside of a folder without links.
 fn within(folder: &Path, path: &Path) -> Option<PathBuf> {
     let whole = path.canonicalize().ok()?;
     (whole.starts_with(folder) && whole != folder).then_some(whole)

@@ -1,6 +1,6 @@
-//! `log.csv` as it grows: columns once, then rows of numbers.
+//! `log.csv` as it grows: the columns once, then rows of numbers.
 //!
-//! Invariant: rows are as long as the columns; a line that is no row is passed over. Start at [`LogRows::look`].
+//! Invariant: rows are as long as the columns; a line that is not a row is skipped. Start at [`LogRows::look`].
 
 use std::path::Path;
 
@@ -8,19 +8,19 @@ use farad::run::{Value, json};
 
 use crate::tail::Tail;
 
-/// Rows that came since the last look.
+/// Rows that were added since the last poll.
 #[derive(Debug, Default)]
 pub struct NewRows {
-    /// Whether earlier rows count no more.
+    /// Whether earlier rows are no longer valid.
     pub restarted: bool,
     /// Step and one value per column.
     pub rows: Vec<(u64, Vec<Option<f64>>)>,
-    /// Whether there is more to read at once.
+    /// Whether there is more to read immediately.
     pub more: bool,
 }
 
 impl NewRows {
-    /// As the page reads them: `[step, value, …]`, what is no number being null.
+    /// As the page reads them: `[step, value, …]`, with null for anything that is not a number.
     pub fn json(&self) -> Value {
         let row = |(step, values): &(u64, Vec<Option<f64>>)| {
             let mut row = vec![json!(step)];
@@ -39,12 +39,12 @@ pub struct LogRows {
 }
 
 impl LogRows {
-    /// The log in a run's folder, which need not be there yet.
+    /// The log in a run's folder, which need not exist yet.
     pub fn new(folder: &Path) -> LogRows {
         LogRows { tail: Tail::new(&folder.join("log.csv")), columns: None }
     }
 
-    /// The names of the columns after `step`; none before the file has a line.
+    /// The names of the columns after `step`; empty before the file has a line.
     pub fn columns(&self) -> &[String] {
         self.columns.as_deref().unwrap_or_default()
     }
@@ -66,7 +66,7 @@ impl LogRows {
     }
 }
 
-/// A row's step and values; none if it is no row.
+/// A row's step and values; `None` if it is not a row.
 fn row(line: &str, columns: usize) -> Option<(u64, Vec<Option<f64>>)> {
     let mut cells = line.split(',');
     let step = cells.next()?.parse().ok()?;

@@ -1,9 +1,9 @@
-//! Folders for tests that go away at the end.
+//! Temporary folders for tests.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A folder of a test's own.
+/// A temporary folder of a test.
 pub struct ScratchFolder(PathBuf);
 
 impl ScratchFolder {
@@ -25,7 +25,7 @@ impl ScratchFolder {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Makes a run with nothing but its configuration.
+    /// Makes a run that has only its configuration.
     pub fn run(&self, relative: &str, kind: &str) {
         self.write(
             &format!("{relative}/config.toml"),

@@ -1,8 +1,8 @@
-//! Which address is answered by what.
+//! The routes of the server.
 //!
-//! Invariant: every request passes [`guard::verdict`] before anything else looks at it, and every answer leaves through
-//! [`guard::protect`]. Files are read on threads of their own, so that a slow disk keeps nobody else waiting.
-//! Start at [`router`].
+//! Invariant: every request passes [`guard::verdict`] before anything else looks at it, and every answer leaves
+//! through [`guard::protect`]. Files are read on separate threads, so that a slow disk does not block other
+//! requests. Start at [`router`].
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::library::RunLibrary;
 use crate::stream::{MOST_FOLLOWED, stream};
 use crate::watcher::{MOST_PAGES, Runs, watch};
 
-/// Larger files are not served.
+/// The largest file that is served.
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// What handlers share.
@@ -41,7 +41,7 @@ pub struct ServerState {
 }
 
 impl ServerState {
-    /// Starts the watcher too, so there must be a runtime.
+    /// Also starts the watcher, so there must be a runtime.
     pub fn new(library: RunLibrary, port: u16, sight: KindsShown) -> ServerState {
         let pages = Arc::new(Semaphore::new(MOST_PAGES));
         let runs = watch(library.clone(), pages.clone(), sight.kinds);
@@ -49,7 +49,7 @@ impl ServerState {
     }
 }
 
-/// All addresses.
+/// All routes.
 pub fn router(shared: ServerState) -> Router {
     Router::new()
         .route("/", get(page))
@@ -64,7 +64,7 @@ pub fn router(shared: ServerState) -> Router {
         .with_state(shared)
 }
 
-/// Refuses what is not for us, and puts the common headers on what is.
+/// Rejects requests that are not for us, and adds the common headers to answers.
 async fn guarded(State(port): State<u16>, request: Request, next: Next) -> Response {
     let mut response = match guard::verdict(request.method(), request.uri(), request.headers(), port) {
         Ok(()) => next.run(request).await,
@@ -93,7 +93,7 @@ async fn part(Path(name): Path<String>) -> Response {
     }
 }
 
-/// The stream of what is new; `?run=a&run=b` names the runs whose rows are wanted.
+/// The stream of changes; `?run=a&run=b` names the runs whose rows are wanted.
 async fn events(State(shared): State<ServerState>, RawQuery(query): RawQuery) -> Response {
     let Ok(place) = shared.pages.clone().try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "dashboard: too many pages are open\n").into_response();
@@ -134,7 +134,7 @@ async fn circuit_page(State(shared): State<ServerState>, Path(run): Path<String>
     .await
 }
 
-/// An answer made of the newest circuit of a run.
+/// An answer made from the newest circuit of a run.
 async fn circuit(shared: ServerState, run: String, made: fn(&Shown) -> Option<Response>) -> Response {
     answer(move || made(&*shared.circuits.get(&shared.library.folder(&run)?)?)).await
 }
@@ -149,7 +149,7 @@ async fn file(State(shared): State<ServerState>, Path((run, path)): Path<(String
     .await
 }
 
-/// Makes an answer on a thread of its own; nothing there, nothing found.
+/// Makes an answer on a separate thread; `None` becomes "not found".
 async fn answer(make: impl FnOnce() -> Option<Response> + Send + 'static) -> Response {
     match tokio::task::spawn_blocking(make).await {
         Ok(found) => found.unwrap_or_else(missing),

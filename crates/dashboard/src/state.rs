@@ -1,13 +1,13 @@
-//! Whether a run is being trained, judged from outside and without touching it.
+//! Whether a run is being trained, determined from outside without touching it.
 //!
-//! Invariant: looking takes no lock. A process that wants to go on with a run tries its lock once, so a look that held it
-//! for a moment could turn that process away. Where the system lists locks they are read there; elsewhere a run that
-//! wrote something lately counts as running. Start at [`state`].
+//! Invariant: checking takes no lock. A process that wants to resume a run tries its lock once, so a check that
+//! held it for a moment could turn that process away. Where the system lists locks, they are read there;
+//! elsewhere a run that wrote something recently counts as running. Start at [`state`].
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStatus {
     /// Updates are being made.
@@ -18,12 +18,12 @@ pub enum RunStatus {
     Finished,
     /// It was stopped, and saved.
     Interrupted,
-    /// Nobody works on it, and it says neither that it ended nor that it was stopped.
+    /// No process works on it, and it neither ended nor was stopped properly.
     Unfinished,
 }
 
 impl RunStatus {
-    /// As the page knows it.
+    /// Its name in the page.
     pub fn name(self) -> &'static str {
         match self {
             RunStatus::Running => "running",
@@ -35,10 +35,10 @@ impl RunStatus {
     }
 }
 
-/// Where locks are not listed, a run that wrote something this recently is running.
+/// If locks are not listed, a run that wrote something this recently counts as running.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// How a run stands, given the name of its last event.
+/// The state of a run, given the name of its last event.
 pub fn state(folder: &Path, last: Option<&str>) -> RunStatus {
     match (last, is_held(folder)) {
         (Some("end"), Some(true)) => RunStatus::Concluding,
@@ -52,7 +52,7 @@ pub fn state(folder: &Path, last: Option<&str>) -> RunStatus {
     }
 }
 
-/// Whether a process holds the run's lock; none where this cannot be known.
+/// Whether a process holds the run's lock; `None` if this cannot be known.
 #[cfg(target_os = "linux")]
 fn is_held(folder: &Path) -> Option<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -68,7 +68,8 @@ fn is_held(_folder: &Path) -> Option<bool> {
     None
 }
 
-/// Whether a list of locks (`1: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF`) has one on a file of this number.
+/// Whether a list of locks (`1: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF`) has one on a file with this
+/// inode.
 #[cfg(any(target_os = "linux", test))]
 fn lists(locks: &str, inode: u64) -> bool {
     let end = format!(":{inode}");

@@ -1,7 +1,8 @@
 //! Server-sent events for one page: changes of the table, and new rows and events of the runs that it shows.
 //!
-//! Invariant: nothing piles up. What is sent waits in a short channel, and files are read only once there is room in it.
-//! A page that comes back after a break is told everything anew, so there is no position to keep. Start at [`stream`].
+//! Invariant: nothing accumulates. Messages wait in a short channel, and files are read only once there is room
+//! in it. A page that reconnects is sent everything again, so no position needs to be kept. Start at
+//! [`stream`].
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -21,16 +22,16 @@ use crate::summary::parsed;
 use crate::tail::Tail;
 use crate::watcher::{PERIOD, Runs};
 
-/// Messages that wait for a slow page.
+/// Most messages that wait for a slow page.
 const WAITING: usize = 4;
 
-/// Runs that one page may follow.
+/// Most runs that one page may follow.
 pub const MOST_FOLLOWED: usize = 16;
 
-/// The stream's end at the page.
+/// The receiving end of the stream.
 pub struct Messages {
     receiver: mpsc::Receiver<Event>,
-    /// Given back when the page goes away.
+    /// Released when the page goes away.
     _place: OwnedSemaphorePermit,
 }
 
@@ -57,13 +58,13 @@ impl Followed {
         Followed { name, folder, rows, events, told: false }
     }
 
-    /// What is new, if anything, and whether there is more to read at once.
+    /// What is new, if anything, and whether there is more to read immediately.
     fn look(&mut self) -> (Option<Value>, bool) {
         let (rows, events) = (self.rows.look(), self.events.look());
         let happened: Vec<Value> = events.lines.iter().filter_map(|line| parsed(line)).collect();
         let restarted = rows.restarted || events.restarted;
         if restarted {
-            // Both files from the beginning, so that the page need not know which of them it was.
+            // Both files from the beginning, so that the page need not know which of them restarted.
             *self = Followed::new(std::mem::take(&mut self.name), std::mem::take(&mut self.folder));
             return (None, true);
         }
@@ -91,10 +92,10 @@ pub fn stream(
     place: OwnedSemaphorePermit,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::channel(WAITING);
-    // What the table was before is not known to this page.
+    // This page does not know the previous table.
     runs.mark_changed();
     tokio::spawn(async move {
-        // A page that is gone ends its messages; there is nobody to tell.
+        // If the page is gone, its messages end; there is nobody to tell.
         let _ = follow(&library, runs, names, &sender).await;
     });
     let alive = KeepAlive::new().interval(Duration::from_secs(15));
@@ -148,7 +149,7 @@ async fn follow(
     }
 }
 
-/// The rows of the table that are newer than a look, and the names that are gone.
+/// The rows of the table that changed after poll `seen`, and the names that are gone.
 fn changes(library: &RunLibrary, now: &Runs, seen: u64, known: &[String]) -> Value {
     let newer = now.rows.iter().filter(|(_, (look, _))| *look > seen);
     let rows: Vec<Value> = newer

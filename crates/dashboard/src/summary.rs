@@ -1,6 +1,6 @@
-//! What the table of runs says of one run, kept up to date by reading only what is new.
+//! A run's row in the table of runs, updated by reading only what is new.
 //!
-//! Invariant: a look costs a few questions to the file system unless something changed. Start at [`RunSummary::look`].
+//! Invariant: a poll costs a few file-system queries unless something changed. Start at [`RunSummary::look`].
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::rows::LogRows;
 use crate::state::{RunStatus, state};
 use crate::tail::Tail;
 
-/// Columns whose newest value is told; a run of many seeds has more, and its first ones stand for them.
+/// Most columns whose newest value is sent; a run with many seeds has more, and its first ones represent them.
 const MOST_COLUMNS: usize = 64;
 
-/// Seconds over which the present speed is measured.
+/// Seconds over which the current speed is measured.
 const WINDOW: f64 = 10.0;
 
 /// A run as the table shows it.
@@ -32,17 +32,17 @@ pub struct RunSummary {
     newest: Vec<Option<f64>>,
     logged: u64,
     events: Tail,
-    /// Those that say how long training took: what [`Events::training_seconds`] looks at.
+    /// Events that determine the training time: those that [`Events::training_seconds`] uses.
     times: Vec<Value>,
     last: Value,
     tokens_per_second: Option<f64>,
     pace: VecDeque<(Instant, u64)>,
-    /// What was told last.
+    /// What was sent last.
     told: Value,
 }
 
 impl RunSummary {
-    /// A run that was not looked at yet.
+    /// A run that was not polled yet.
     pub fn new(folder: PathBuf, kinds: Kinds) -> RunSummary {
         RunSummary {
             kinds,
@@ -68,7 +68,7 @@ impl RunSummary {
         &self.folder
     }
 
-    /// What was found at the last look.
+    /// The result of the last poll.
     pub fn told(&self) -> &Value {
         &self.told
     }
@@ -78,7 +78,7 @@ impl RunSummary {
         matches!(self.told["state"].as_str(), Some("running" | "concluding"))
     }
 
-    /// Looks at the folder; whether anything is different.
+    /// Polls the folder; returns whether anything changed.
     pub fn look(&mut self) -> bool {
         self.look_at_config();
         self.look_at_log();
@@ -99,7 +99,7 @@ impl RunSummary {
                 (self.config_stamp, self.kind, self.config) = (now, run.kind().into(), run.config().clone());
                 self.problem = None;
             }
-            // It is read again at the next look: it may be mended.
+            // It is read again at the next poll, because it may be repaired.
             Err(error) => self.problem = Some(problem(&error)),
         }
     }
@@ -147,7 +147,8 @@ impl RunSummary {
         }
     }
 
-    /// Keeps of an event what says how long training took; of a process only its last word, so that the list stays short.
+    /// Keeps the events that determine the training time; only the last one of each process, so that the list
+    /// stays short.
     fn note_time(&mut self, event: &Value) {
         let begins = |event: &Value| matches!(event["event"].as_str(), Some("start" | "resume"));
         let kept = json!({ "event": event["event"], "training_seconds": event["training_seconds"] });
@@ -161,10 +162,10 @@ impl RunSummary {
         }
     }
 
-    /// Updates per second over the last seconds, if the run moves.
+    /// Updates per second over the last seconds, if the run makes progress.
     fn pace(&self) -> Option<f64> {
         let (first, last) = (self.pace.front()?, self.pace.back()?);
-        // The first look finds all rows at once, which is no speed.
+        // The first poll finds all rows at once, which is not a speed.
         let seconds = last.0.duration_since(first.0).as_secs_f64();
         (self.pace.len() > 2 && seconds > 0.5).then(|| (last.1 - first.1) as f64 / seconds)
     }
@@ -187,7 +188,7 @@ impl RunSummary {
             "state": state,
             "problem": self.problem,
             "judged": judged,
-            // What validation measures is explained variance where numbers are learned, else accuracy.
+            // Validation measures explained variance if numbers are learned, otherwise accuracy.
             "regression": self.text("target_kind") == "number",
             "updates": step,
             "planned": self.planned(),
@@ -196,14 +197,14 @@ impl RunSummary {
             "rate": rate.map(rounded),
             "tokens_per_second": self.tokens_per_second,
             "seconds": seconds,
-            // A run that goes on has trained longer than its last event says.
+            // A running run has trained longer than its last event says.
             "since": live.then(|| stamp(&self.folder.join("events.jsonl")) / 1000),
             "learned": stamp(&self.folder.join("checkpoint.safetensors")),
             "concluded": stamp(&self.folder.join("report.md")),
         })
     }
 
-    /// What is learned, by whatever key a kind of run has for it.
+    /// What is learned, under whichever key the kind of run has.
     fn what(&self) -> String {
         if let Some(kind) = self.kinds.named(&self.kind) {
             return kind.learns(&self.config);
@@ -212,7 +213,7 @@ impl RunSummary {
         found.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 
-    /// Updates at the end, where the configuration says it.
+    /// The total number of updates, if the configuration says so.
     fn planned(&self) -> Option<u64> {
         if let Some(kind) = self.kinds.named(&self.kind) {
             return kind.planned(&self.config);
@@ -228,7 +229,7 @@ impl RunSummary {
     }
 }
 
-/// What is wrong with a run that cannot be opened, in a line.
+/// What is wrong with a run that cannot be opened, in one line.
 pub fn problem(error: &farad::Error) -> String {
     let text = error.to_string();
     match error.part() {
@@ -245,7 +246,7 @@ pub fn parsed(line: &str) -> Option<Value> {
     line.parse::<Value>().ok().filter(Value::is_object)
 }
 
-/// JSON has no word for what is not finite, and a loss that is not must be seen.
+/// JSON has no value for non-finite numbers, and a loss that is not finite must be visible.
 fn number(value: Option<f64>) -> Value {
     match value {
         Some(value) if !value.is_finite() => value.to_string().into(),
@@ -253,7 +254,7 @@ fn number(value: Option<f64>) -> Value {
     }
 }
 
-/// To three digits, so that the table does not flicker.
+/// Rounded to three digits, so that the table does not flicker.
 fn rounded(value: f64) -> f64 {
     if value <= 0.0 {
         return 0.0;

@@ -1,47 +1,48 @@
-//! A file that somebody else adds lines to, read from where the last look ended.
+//! Reads a file that another process appends lines to, continuing where the last poll ended.
 //!
-//! Invariant: every line is given out once and whole. A last line without its end waits; a file that was cut, replaced or
-//! rewritten starts over, and says so. A look reads at most [`PIECE`] bytes. Start at [`Tail::look`].
+//! Invariant: every line is returned once and complete. A last line without its end waits. A file that was
+//! truncated, replaced or rewritten is read from the start, and the result says so. A poll reads at most
+//! [`PIECE`] bytes. Start at [`Tail::look`].
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Bytes read at a look; a line that is longer is passed over.
+/// Bytes read per poll; a longer line is skipped.
 pub const PIECE: usize = 256 * 1024;
 
-/// So many bytes before the place where reading goes on are compared with what they were.
+/// How many bytes before the current offset are compared with what was read there.
 const PRINT: usize = 64;
 
-/// What a look found.
+/// The result of a poll.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Whether the file is another than before, so that earlier lines count no more.
+    /// Whether the file is a different one, so that earlier lines are no longer valid.
     pub restarted: bool,
     /// New lines, without their ends.
     pub lines: Vec<String>,
-    /// Whether there is more to read at once.
+    /// Whether there is more to read immediately.
     pub more: bool,
 }
 
-/// Where reading of a file stands.
+/// The position in a file.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
     offset: u64,
-    /// The bytes before `offset`, to notice a file that was cut and has grown again since.
+    /// The bytes before `offset`, to detect a file that was truncated and has grown again since.
     print: Vec<u8>,
-    /// In the middle of a line that is too long.
+    /// Whether reading is in the middle of a line that is too long.
     skipping: bool,
 }
 
 impl Tail {
-    /// Before the first line of a file, which need not be there yet.
+    /// At the start of a file, which need not exist yet.
     pub fn new(path: &Path) -> Tail {
         Tail { path: path.into(), offset: 0, print: vec![], skipping: false }
     }
 
-    /// Reads what is new. A file that cannot be read is one without lines.
+    /// Reads what is new. A file that cannot be read has no lines.
     pub fn look(&mut self) -> Look {
         match self.read() {
             Ok(look) => look,
@@ -54,7 +55,7 @@ impl Tail {
         }
     }
 
-    /// Whether there was anything to go back from.
+    /// Starts over; returns whether anything had been read.
     fn restart(&mut self) -> bool {
         let begun = self.offset > 0;
         (self.offset, self.skipping) = (0, false);
@@ -72,7 +73,7 @@ impl Tail {
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1);
         let taken = match end {
             Some(end) => end,
-            // A whole piece without an end: nothing that is shown has such lines.
+            // A whole piece without a line end: no file that is shown has such lines.
             None if bytes.len() == PIECE => {
                 self.skipping = true;
                 PIECE
@@ -83,7 +84,7 @@ impl Tail {
         Ok(Look { restarted, lines: self.take(&bytes[..taken], end.is_some()), more })
     }
 
-    /// Goes on by these bytes, which end a line or are the middle of one that is too long.
+    /// Advances by these bytes, which end a line or are the middle of one that is too long.
     fn take(&mut self, bytes: &[u8], ends: bool) -> Vec<String> {
         self.offset += bytes.len() as u64;
         self.print.extend_from_slice(&bytes[bytes.len().saturating_sub(PRINT)..]);
@@ -96,7 +97,7 @@ impl Tail {
         text.lines().skip(rest).map(str::to_string).collect()
     }
 
-    /// Whether the file still has, before the place where reading goes on, what was read there.
+    /// Whether the file still has the same bytes before the current offset.
     fn is_same(&self, file: &mut File) -> std::io::Result<bool> {
         if self.print.is_empty() {
             return Ok(true);
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(tail.look().lines.len(), 3);
         scratch.write("log.csv", "step,loss\n1,0.5\n");
         assert_eq!(tail.look(), look(&["step,loss", "1,0.5"], true));
-        // Cut and grown beyond the old end between two looks.
+        // Truncated, and grown beyond the old end between two polls.
         scratch.write("log.csv", "step,loss\n1,0.7\n2,0.6\n3,0.5\n");
         assert_eq!(tail.look(), look(&["step,loss", "1,0.7", "2,0.6", "3,0.5"], true));
         std::fs::remove_file(scratch.path("log.csv")).unwrap();

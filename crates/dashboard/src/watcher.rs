@@ -1,7 +1,8 @@
-//! The table of all runs, kept by one watcher for all who look.
+//! The table of all runs, kept by one watcher for all pages.
 //!
-//! Invariant: while nobody looks nothing is read, and however many look the folder is read once. A row has the number of
-//! the look that changed it, so that whoever has seen a look needs only newer rows. Start at [`watch`].
+//! Invariant: while no page is open nothing is read, and however many are open the folder is read once. A row
+//! has the number of the poll that changed it, so a page needs only rows newer than the last poll that it has
+//! seen. Start at [`watch`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,27 +15,27 @@ use tokio::sync::{Semaphore, watch};
 use crate::library::RunLibrary;
 use crate::summary::RunSummary;
 
-/// The time between two looks.
+/// The time between two polls.
 pub const PERIOD: Duration = Duration::from_millis(500);
 
-/// Pages that may be open at the same time.
+/// Most pages that may be open at the same time.
 pub const MOST_PAGES: usize = 32;
 
-/// Runs that nobody trains are looked at once in so many looks.
+/// Runs that are not training are polled once in this many polls.
 const IDLE_LOOKS: u64 = 4;
 
-/// The runs at one look.
+/// The runs at one poll.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// The number of the look, from 1 on; 0 before the first.
+    /// The number of the poll, starting at 1; 0 before the first.
     pub look: u64,
     /// Whether the folder has more runs than are shown.
     pub more: bool,
-    /// By name: the look that changed the row last, and the row.
+    /// By name: the poll that last changed the row, and the row.
     pub rows: BTreeMap<String, (u64, Value)>,
 }
 
-/// What the watcher remembers between looks.
+/// What the watcher remembers between polls.
 struct WatcherState {
     kinds: Kinds,
     library: RunLibrary,
@@ -43,7 +44,7 @@ struct WatcherState {
 }
 
 impl WatcherState {
-    /// Looks at the folder once; whether anything is different.
+    /// Polls the folder once; returns whether anything changed.
     fn look(&mut self) -> bool {
         let look = self.runs.look + 1;
         let (names, more) = self.library.names();
@@ -71,7 +72,7 @@ impl WatcherState {
     }
 }
 
-/// Starts the watcher; receivers see the newest table. It looks while some of the places for pages are taken.
+/// Starts the watcher; receivers see the newest table. It polls while some of the permits for pages are taken.
 pub fn watch(library: RunLibrary, places: Arc<Semaphore>, kinds: Kinds) -> watch::Receiver<Arc<Runs>> {
     let (sender, receiver) = watch::channel(Arc::new(Runs::default()));
     let mut watcher = WatcherState { kinds, library, runs: Runs::default(), summaries: BTreeMap::new() };

@@ -1,6 +1,6 @@
-//! What a replay costs the host: microseconds per dispatch, encoded, submitted, and done.
+//! The host cost of a replay: microseconds per dispatch, encoded, submitted, and done.
 //!
-//! Every dispatch adds one to a small block, after the dispatch before; the result is checked.
+//! Every dispatch adds one to a small block, after the previous dispatch; the result is checked.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,7 +72,7 @@ fn measure(device: &GpuDevice, computes: bool) {
     assert!(!computes || value == (RUNS * DISPATCHES) as f32, "{value}");
 }
 
-/// Input and block change places from dispatch to dispatch.
+/// Input and block are swapped from dispatch to dispatch.
 fn chain(device: &GpuDevice) -> GpuExecutable {
     let buffer = |place| ProgramBuffer { place, offset: 0, dtype: DType::F32, len: LEN };
     let spec = Spec { dtype: DType::F32, len: LEN };

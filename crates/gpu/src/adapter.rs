@@ -1,23 +1,23 @@
-//! The adapters of this machine as plain data, in the order in which they should be preferred.
+//! The adapters of this machine as plain data, in order of preference.
 
 use std::sync::OnceLock;
 
-/// What an adapter is made of, best first.
+/// The kind of an adapter, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AdapterKind {
-    /// A GPU with memory of its own.
+    /// A GPU with its own memory.
     Discrete,
-    /// A GPU that shares the processor's memory.
+    /// A GPU that shares the CPU's memory.
     Integrated,
     /// A GPU that a host passes through.
     Virtual,
     /// The driver does not say.
     Unknown,
-    /// A processor that plays a GPU.
+    /// A software GPU, which runs on the CPU.
     Software,
 }
 
-/// What the runtime uses of an adapter's limits.
+/// The limits of an adapter that the runtime uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdapterLimits {
     /// Bytes of one storage binding.
@@ -58,11 +58,11 @@ pub struct AdapterInfo {
     pub index: usize,
     /// The name that the driver gives.
     pub name: String,
-    /// The PCI vendor, or what the driver has instead.
+    /// The PCI vendor ID, or what the driver reports instead.
     pub vendor: u32,
     /// `vulkan`, `metal`, `dx12` or `noop`.
     pub backend: String,
-    /// What it is made of.
+    /// Its kind.
     pub kind: AdapterKind,
     /// The driver's name and version.
     pub driver: String,
@@ -70,7 +70,7 @@ pub struct AdapterInfo {
     pub limits: AdapterLimits,
     /// Features that matter here.
     pub features: AdapterFeatures,
-    /// Bytes of memory of its own, or that it shares; none where the driver does not tell.
+    /// Bytes of its own or shared memory; `None` if the driver does not tell.
     pub memory: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ pub fn adapters() -> Vec<AdapterInfo> {
     found().iter().enumerate().map(|(index, adapter)| describe(index, adapter)).collect()
 }
 
-/// The adapters in the order of [`adapters`], looked up once: loading drivers is slow.
+/// The adapters in the order of [`adapters`], looked up once, because loading drivers is slow.
 pub(crate) fn found() -> &'static [wgpu::Adapter] {
     static FOUND: OnceLock<Vec<wgpu::Adapter>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -134,13 +134,13 @@ pub(crate) fn limits_of(limits: &wgpu::Limits, info: &wgpu::AdapterInfo) -> Adap
     }
 }
 
-/// Features that together make cooperative products possible.
+/// Features that cooperative products need together.
 pub(crate) const COOPERATIVE: wgpu::Features = wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::SUBGROUP)
     .union(wgpu::Features::SUBGROUP_BARRIER);
 
-/// Whether subgroups of one fixed size multiply 16×16 matrices of halves and add up in `f32`.
+/// Whether subgroups of one fixed size multiply 16×16 f16 matrices and accumulate in `f32`.
 pub(crate) fn multiplies_halves(adapter: &wgpu::Adapter) -> bool {
     use wgpu::CooperativeScalarType::{F16, F32};
     let info = adapter.get_info();

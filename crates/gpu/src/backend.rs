@@ -1,4 +1,4 @@
-//! A GPU as a backend: what every device can do, said in the runtime's words.
+//! The GPU device as a [`farad_runtime::Backend`].
 
 use std::future::Future;
 use std::pin::Pin;

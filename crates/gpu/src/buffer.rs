@@ -1,9 +1,8 @@
-//! Raw buffers: allocated inside error scopes, and counted by purpose: tensors, blocks of plans, pool,
-//! staging, parameters.
+//! Raw buffers, allocated inside error scopes and counted by purpose: tensors, blocks of plans, pool, staging,
+//! parameters.
 //!
-//! Before memory is short, the pools are freed and the allocation is tried again. If it still fails, the
-//! error names what was asked for, by which op and line, and what holds the rest. The device can be used
-//! further.
+//! If memory runs out, the pools are freed and the allocation is tried again. If it still fails, the error says
+//! how much was requested, by which op and line, and what holds the rest. The device stays usable.
 //!
 //! Invariant: every buffer of a device is an [`Owned`], so [`GpuDevice::holdings`] accounts for all of its
 //! memory, and `memory_limit` bounds all of it.
@@ -27,17 +26,17 @@ pub(crate) enum BufferPurpose {
     Parameter,
 }
 
-/// The live [`Holdings`], and what they may be at most.
+/// The current [`Holdings`], and their limit.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     held: [AtomicU64; 5],
     total: AtomicU64,
     limit: u64,
-    /// What was held when it was most.
+    /// The holdings when their total was highest.
     high_water: Mutex<Holdings>,
 }
 
-/// A buffer that is counted while it lives.
+/// A buffer that is counted while it exists.
 pub(crate) struct Owned {
     buffer: wgpu::Buffer,
     purpose: BufferPurpose,
@@ -66,17 +65,17 @@ impl Ledger {
         }
     }
 
-    /// What may be held at most, if there is a limit.
+    /// The limit in bytes, if there is one.
     pub(crate) fn limit(&self) -> Option<u64> {
         (self.limit < u64::MAX).then_some(self.limit)
     }
 
-    /// What was asked for more than there is, as an error.
+    /// The out-of-memory error for a request.
     pub(crate) fn refusal(&self, op: impl Into<String>, asked_bytes: Option<usize>) -> Error {
         Error::OutOfMemory { op: op.into(), asked_bytes, limit: self.limit(), holdings: self.holdings() }
     }
 
-    /// Counts bytes, unless they go over the limit.
+    /// Counts bytes, unless they exceed the limit.
     fn reserve(&self, purpose: BufferPurpose, bytes: u64) -> bool {
         if self.total.fetch_add(bytes, Relaxed).saturating_add(bytes) > self.limit {
             self.total.fetch_sub(bytes, Relaxed);
@@ -98,7 +97,7 @@ impl Ledger {
 }
 
 impl Owned {
-    /// The buffer changes hands.
+    /// Moves the buffer's bytes to another purpose.
     pub(crate) fn repurpose(&mut self, purpose: BufferPurpose) {
         let bytes = self.buffer.size();
         self.ledger.held[self.purpose as usize].fetch_sub(bytes, Relaxed);
@@ -129,14 +128,14 @@ impl GpuDevice {
 }
 
 impl GpuDevice {
-    /// What the device held, by purpose, when it held most.
+    /// The holdings at the moment when their total was highest.
     pub fn high_water(&self) -> Holdings {
         *lock(&self.shared.ledger.high_water)
     }
 }
 
 impl Shared {
-    /// Does something with wgpu's errors caught. Scopes are a thread's own.
+    /// Runs `make` with wgpu's errors caught. Error scopes are per thread.
     pub(crate) fn scoped<T>(&self, make: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
         let scopes =
             [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory]
@@ -149,8 +148,8 @@ impl Shared {
         error.map_or(Ok(made), Err)
     }
 
-    /// A buffer, or the error that creating it raised. Where memory is short the pools are freed and
-    /// it is tried once more, so the caller holds no lock.
+    /// A buffer, or the error that creating it raised. If memory runs out, the pools are freed and it is tried
+    /// once more; so the caller must not hold a lock.
     pub(crate) fn create_buffer(
         &self,
         bytes: usize,
@@ -186,7 +185,7 @@ impl Shared {
         }
     }
 
-    /// Gives back what only waits to be used again, and waits until it is gone.
+    /// Frees the buffers that wait for reuse, and waits until they are gone.
     fn free_pools(&self) {
         let given_up = lock(&self.pool).drain();
         let staging = lock(&self.staging).drain();
@@ -197,7 +196,7 @@ impl Shared {
         self.poll(wgpu::PollType::wait_indefinitely());
     }
 
-    /// Destroys buffers as soon as no command that is not submitted yet can name them.
+    /// Destroys buffers as soon as no unsubmitted command can name them.
     pub(crate) fn give_up(&self, buffers: Vec<Owned>) {
         if buffers.is_empty() {
             return;

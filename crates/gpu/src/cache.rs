@@ -1,11 +1,12 @@
-//! Compiled pipelines kept on disk for the next process, where wgpu can (Vulkan).
+//! Compiled pipelines kept on disk for the next process, if the wgpu backend supports it (Vulkan).
 //!
-//! There is one file per adapter and driver, with its length and checksums, of at most 64 MiB. Files are
-//! written atomically: to a temporary file beside their place, then renamed, by one process at a time. A
-//! thread of its own writes them once nothing new was compiled for a while, so no step waits for it.
+//! There is one file per adapter and driver, with a length and checksums, of at most 64 MiB. Writes are atomic:
+//! to a temporary file in the same folder, which is then renamed. One process writes at a time. A background
+//! thread writes once nothing new was compiled for a while, so no step waits for it.
 //!
-//! Invariant: a cache makes nothing fail. A file that is damaged, too large or of another driver version is
-//! ignored with one warning. Where no file can be written, none is. Start at [`PipelineFile::open`].
+//! Invariant: the cache never causes a failure. A file that is damaged, too large or from another driver
+//! version is ignored with one warning. If the file cannot be written, it is skipped. Start at
+//! [`PipelineFile::open`].
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -17,28 +18,29 @@ use std::time::Duration;
 
 use crate::device::lock;
 
-/// What a file begins with; the number is that of the layout.
+/// The first bytes of a file; the digit is the version of the layout.
 const MAGIC: &[u8; 8] = b"farad-p1";
 /// Bytes before the data: [`MAGIC`], checksums of the driver's version and of the data, the data's length.
 const HEAD: usize = 24;
-/// Bytes of data that are read or written at most.
+/// Largest size of the data that is read or written.
 const MOST: usize = 64 << 20;
 /// How long nothing new must have been compiled before a file is written.
 const SILENCE: Duration = Duration::from_millis(500);
-/// How old a file that is being written is if whoever wrote it is gone.
+/// A temporary file of this age was abandoned by its writer.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// The pipelines that a device has compiled, as the driver keeps them.
+/// The pipelines that a device has compiled, in the driver's format.
 pub(crate) struct PipelineFile {
     raw: wgpu::PipelineCache,
-    /// Tells the writer that there is something new; gone once the cache is closed.
+    /// Wakes the writer when there is something new; `None` once the cache is closed.
     news: Mutex<Option<Sender<()>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
     bytes_read: usize,
 }
 
 impl PipelineFile {
-    /// The cache of an adapter in a folder, with what an earlier process kept there. None where the driver has no such thing.
+    /// The cache of an adapter in a folder, with what an earlier process stored there. `None` if the driver
+    /// does not support caches.
     pub(crate) fn open(gpu: &wgpu::Device, info: &wgpu::AdapterInfo, folder: &Path) -> Option<PipelineFile> {
         if !gpu.features().contains(wgpu::Features::PIPELINE_CACHE) {
             return None;
@@ -48,11 +50,11 @@ impl PipelineFile {
         let descriptor = wgpu::PipelineCacheDescriptor {
             label: None,
             data: data.as_deref(),
-            // Data that the driver does not know any more is as good as none.
+            // If the driver does not accept the data any more, start empty.
             fallback: true,
         };
-        // SAFETY: the data came from `get_data` of a cache of this adapter: the file's name, the length and the
-        // checksums in its head say so, and wgpu and the driver check heads of their own.
+        // SAFETY: the data came from `get_data` of a cache of this adapter: the file's name, and the length and
+        // checksums in its header, ensure that; wgpu and the driver check their own headers as well.
         let raw = unsafe { gpu.create_pipeline_cache(&descriptor) };
         let (news, heard) = channel();
         let (own, bytes_read) = (raw.clone(), data.map_or(0, |data| data.len()));
@@ -61,25 +63,25 @@ impl PipelineFile {
         Some(PipelineFile { raw, news: Mutex::new(Some(news)), writer: Mutex::new(writer), bytes_read })
     }
 
-    /// What pipelines are compiled with.
+    /// The cache to compile pipelines with.
     pub(crate) fn raw(&self) -> &wgpu::PipelineCache {
         &self.raw
     }
 
-    /// Bytes that an earlier process had kept.
+    /// Bytes that an earlier process had stored.
     pub(crate) fn bytes_read(&self) -> usize {
         self.bytes_read
     }
 
-    /// Something new was compiled.
+    /// Called when something new was compiled.
     pub(crate) fn grew(&self) {
         if let Some(news) = &*lock(&self.news) {
-            // A writer that could not write is gone, and nobody misses it.
+            // If the writer failed, its thread is gone, and the error is ignored.
             let _ = news.send(());
         }
     }
 
-    /// Writes what is not written yet, and nothing more after that.
+    /// Writes what is not written yet, then stops the writer.
     pub(crate) fn close(&self) {
         drop(lock(&self.news).take());
         if let Some(writer) = lock(&self.writer).take() {
@@ -94,7 +96,7 @@ impl Drop for PipelineFile {
     }
 }
 
-/// Writes the cache whenever it has grown and nothing more came for a while, and at the end.
+/// Writes the cache whenever it has grown and nothing more was compiled for a while, and at the end.
 fn write_in_silence(raw: &wgpu::PipelineCache, mut file: File, news: &Receiver<()>) {
     while news.recv().is_ok() {
         while news.recv_timeout(SILENCE).is_ok() {}
@@ -118,7 +120,7 @@ struct File {
     path: PathBuf,
     /// The checksum of the driver's version.
     driver: u32,
-    /// The checksum of what it holds, as far as this process knows.
+    /// The checksum of the file's data, as far as this process knows.
     held: Option<u32>,
 }
 
@@ -129,7 +131,7 @@ impl File {
         Some(File { path, driver: crc32fast::hash(info.driver_info.as_bytes()), held: None })
     }
 
-    /// The data that the file holds, if it is sound; says so in one line if it is there and is not.
+    /// The data of the file if it is valid; logs one line if the file exists but is not valid.
     fn read(&self) -> Option<Vec<u8>> {
         let path = self.path.display();
         let bytes = match fs::metadata(&self.path) {
@@ -150,8 +152,8 @@ impl File {
         }
     }
 
-    /// Writes data beside the file and puts it in its place, unless it is there already, is too much, or
-    /// another process is at it.
+    /// Writes data to a temporary file and renames it to the final name, unless the same data is there already,
+    /// it is too large, or another process is writing.
     fn write(&mut self, data: &[u8]) -> io::Result<()> {
         let sum = crc32fast::hash(data);
         if data.len() > MOST || self.held == Some(sum) {
@@ -172,7 +174,7 @@ impl File {
     }
 }
 
-/// Opens a file that nobody else is writing; none if somebody is.
+/// Opens a temporary file that no other process is writing; `None` if one is.
 fn begin(path: &Path) -> io::Result<Option<fs::File>> {
     let open = || OpenOptions::new().write(true).create_new(true).open(path);
     match open() {
@@ -188,20 +190,20 @@ fn begin(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
-/// What stands before the data.
+/// The header before the data.
 fn head(data: &[u8], driver: u32) -> Vec<u8> {
     let sums = [driver, crc32fast::hash(data)].map(u32::to_le_bytes).concat();
     [&MAGIC[..], &sums, &(data.len() as u64).to_le_bytes()].concat()
 }
 
-/// The data of a file's bytes, if they are whole and the driver's.
+/// The data in a file's bytes, if they are complete and of this driver.
 fn data(bytes: &[u8], driver: u32) -> Result<&[u8], Unusable> {
     let Some((found, data)) = bytes.split_at_checked(HEAD) else {
         return Err(Unusable::Damaged("it is too short"));
     };
     let wanted = head(data, driver);
     let parts = [
-        (0..8, Unusable::Damaged("it is something else")),
+        (0..8, Unusable::Damaged("it is not a pipeline file")),
         (16..24, Unusable::Damaged("its length is wrong")),
         (12..16, Unusable::Damaged("its checksum is wrong")),
         (8..12, Unusable::OtherDriver),

@@ -1,4 +1,4 @@
-//! What the runtime counts, so that tests and benches can say what a replay costs.
+//! What the runtime counts, so that tests and benchmarks can see what a replay costs.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -8,7 +8,7 @@ macro_rules! counters {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct GpuCounters { $($(#[doc = $doc])+ pub $name: u64,)* }
 
-        /// The live counts.
+        /// The counters that are updated.
         #[derive(Debug, Default)]
         pub(crate) struct LiveCounters { $(pub(crate) $name: AtomicU64,)* }
 
@@ -23,31 +23,31 @@ macro_rules! counters {
 counters! {
     /// Runs of executables.
     runs,
-    /// Command buffers handed to the queue together count once.
+    /// Submissions to the queue; command buffers submitted together count once.
     submissions,
-    /// Submissions that the host has waited for: it never is more than four behind `submissions`.
+    /// Submissions that the host has waited for; at most four fewer than `submissions`.
     awaited,
     /// Compute dispatches.
     dispatches,
     /// Pipelines created.
     pipelines,
-    /// Bytes of pipelines that an earlier process kept on disk, read when the device was opened.
+    /// Bytes of cached pipelines read from disk when the device was opened.
     cached_bytes,
     /// Bind groups created.
     bind_groups,
     /// Device buffers created for tensors and blocks; memory from the pool is not counted.
     allocations,
-    /// Bytes that handles hold now; pooled memory is not counted.
+    /// Bytes held through handles; pooled memory is not counted.
     bytes_live,
-    /// The most that `bytes_live` has been.
+    /// The highest value of `bytes_live`.
     bytes_peak,
     /// Writes from the host, parameters included.
     uploads,
-    /// Their bytes.
+    /// Bytes uploaded.
     bytes_uploaded,
     /// Reads to the host.
     reads,
-    /// Their bytes.
+    /// Bytes read.
     bytes_read,
 }
 
@@ -56,18 +56,18 @@ impl LiveCounters {
         counter.fetch_add(amount as u64, Relaxed);
     }
 
-    /// Memory was handed out.
+    /// Memory was allocated.
     pub(crate) fn took(&self, bytes: usize) {
         let live = self.bytes_live.fetch_add(bytes as u64, Relaxed) + bytes as u64;
         self.bytes_peak.fetch_max(live, Relaxed);
     }
 
-    /// Memory came back.
+    /// Memory was freed.
     pub(crate) fn gave(&self, bytes: usize) {
         self.bytes_live.fetch_sub(bytes as u64, Relaxed);
     }
 
-    /// The host sent bytes.
+    /// The host uploaded bytes.
     pub(crate) fn uploaded(&self, bytes: usize) {
         LiveCounters::add(&self.uploads, 1);
         LiveCounters::add(&self.bytes_uploaded, bytes);

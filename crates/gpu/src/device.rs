@@ -1,7 +1,7 @@
-//! An open GPU: one queue, and everything that hangs on it.
+//! An open GPU: one queue, and everything that belongs to it.
 //!
-//! Invariant: no error of the driver panics: errors outside scopes are kept and returned by the next
-//! call. What reaches the queue, and when, is in `submission`.
+//! Invariant: driver errors never panic. Errors outside of scopes are kept, and the next call returns them.
+//! `submission` decides what is submitted to the queue, and when.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,9 +33,9 @@ use crate::rounding;
 use crate::submission::Pending;
 use farad_runtime::Tuning;
 
-/// How long the end of the process waits for a device at most.
+/// Longest time that the exit of the process waits for a device.
 pub(crate) const LONGEST_END: Duration = Duration::from_secs(10);
-/// Empty submissions after which nothing is left to do for a driver.
+/// Empty submissions after which the driver has finished its cleanup.
 const EMPTY: usize = 3;
 
 /// How a device is opened.
@@ -45,13 +45,15 @@ pub struct Options {
     pub core: bool,
     /// Shaders check bounds, loops and divisions at run time.
     pub checked: bool,
-    /// Validates and allocates, but computes nothing: for tests that count.
+    /// Validates and allocates, but computes nothing; for tests that only count.
     pub noop: bool,
-    /// Bytes that the device may hold at most, pools included; more is [`Error::OutOfMemory`].
+    /// Most bytes that the device may hold, including pools; beyond it, allocations fail with
+    /// [`Error::OutOfMemory`].
     pub memory_limit: Option<usize>,
-    /// The device is lost after so many submissions: for tests of those who must live with that.
+    /// Loses the device on purpose after this many submissions; for tests of code that must cope with that.
     pub lose_after: Option<usize>,
-    /// The folder where compiled pipelines are kept for the next process, where the driver can; not with `core`.
+    /// The folder where compiled pipelines are kept for the next process, if the driver supports it; unused
+    /// with `core`.
     pub cache: Option<&'static Path>,
 }
 
@@ -84,13 +86,13 @@ pub(crate) struct Shared {
     /// Whether the adapter rounds to halves as all devices must, once it was asked.
     rounds_f16: OnceLock<bool>,
     lose_after: Option<usize>,
-    /// What pipelines are kept in for the next process.
+    /// The on-disk cache of pipelines.
     pub(crate) cache: Option<PipelineFile>,
     pub(crate) tally: LiveCounters,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) pool: Mutex<BufferPool>,
     pub(crate) pending: Mutex<Pending>,
-    /// Whether the process ends.
+    /// Whether the process is exiting.
     ended: AtomicBool,
     pub(crate) staging: Mutex<StagingPool>,
     pub(crate) pipelines: Mutex<Pipelines>,
@@ -99,10 +101,10 @@ pub(crate) struct Shared {
     pub(crate) alignment: Mutex<Alignment>,
     pub(crate) timer: Mutex<Option<PassTimer>>,
     pub(crate) poller: Poller,
-    /// Programs that ran since the last read and may have met bad data.
+    /// Programs that ran since the last read and may have seen bad data.
     pub(crate) reports: Mutex<Reports>,
     sticky: Arc<Sticky>,
-    /// The last field, so that everything else is dropped when it is.
+    /// The last field, so that everything else is dropped before it.
     _alive: Alive,
 }
 
@@ -114,7 +116,7 @@ struct Sticky {
     error: Mutex<Option<Error>>,
 }
 
-/// wgpu's leave to use features that are not stable yet.
+/// wgpu's permission to use unstable features.
 pub(crate) fn experimental(wanted: bool) -> wgpu::ExperimentalFeatures {
     if !wanted {
         return wgpu::ExperimentalFeatures::disabled();
@@ -186,12 +188,12 @@ impl GpuDevice {
         info.features.shader_f16 && *rounds_f16.get_or_init(|| rounding::is_nearest_even(gpu, queue))
     }
 
-    /// The table that names tiles for products; empty unless set.
+    /// The table of tiles for products; empty unless set.
     pub fn tuning(&self) -> Arc<Tuning> {
         lock(&self.shared.tuning).clone()
     }
 
-    /// Makes programs that are loaded from now on use a table.
+    /// Programs that are loaded from now on use this table.
     pub fn set_tuning(&self, tuning: Tuning) {
         *lock(&self.shared.tuning) = Arc::new(tuning);
     }
@@ -201,7 +203,7 @@ impl GpuDevice {
         let limits = &self.shared.info.limits;
         let software = self.shared.info.kind == AdapterKind::Software;
         Target {
-            // One is kept for the error words.
+            // One binding is reserved for the error words.
             bindings: limits.storage_buffers.min(MOST_BINDINGS) as usize - 1,
             parallel: if software { PARALLEL_SOFTWARE } else { PARALLEL },
             fuse: true,
@@ -226,18 +228,18 @@ impl GpuDevice {
         self.shared.tally.snapshot()
     }
 
-    /// Bytes that the device may hold at most, if it was opened with a limit.
+    /// Most bytes that the device may hold, if it was opened with a limit.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.shared.ledger.limit()
     }
 
-    /// Whether the GPU is gone: the driver reset or removed it, or the device was closed. Every call
-    /// is [`Error::Lost`] then; the adapter may be opened again.
+    /// Whether the device was lost: the driver reset or removed it, or it was closed. Every call then fails
+    /// with [`Error::Lost`]; the adapter may be opened again.
     pub fn is_lost(&self) -> bool {
         self.shared.is_lost()
     }
 
-    /// Gives the GPU and all of its memory back, whatever handles there are; the device is lost.
+    /// Releases the GPU and all of its memory, even if handles remain; the device is then lost.
     pub fn close(&self) {
         if self.is_lost() {
             return;
@@ -249,7 +251,7 @@ impl GpuDevice {
         self.shared.sticky.lose("it was closed");
     }
 
-    /// The error that arrived since the last call, if any; a lost device stays lost.
+    /// Returns the error that arrived since the last call, if any; a lost device stays lost.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.shared.check()
     }
@@ -323,16 +325,17 @@ impl Shared {
         self.sticky.any.load(Ordering::Acquire) && lock(&self.sticky.lost).is_some()
     }
 
-    /// Waits for what is in flight, as the process ends. Nothing is submitted from then on. The first call does.
+    /// Waits for work in flight when the process exits. Nothing is submitted from then on. Only the first call
+    /// does anything.
     pub(crate) fn end(&self) {
         if self.ended.swap(true, Ordering::Relaxed) {
             return;
         }
         let was_lost = self.is_lost();
-        self.sticky.lose("the process ends");
+        self.sticky.lose("the process is exiting");
         self.poller.end();
-        // Threads that go on meanwhile stop here at their next submission. One that never lets go may not keep the
-        // process from ending.
+        // Other threads stop here at their next submission. A thread that never releases the lock must not keep
+        // the process from exiting.
         let began = Instant::now();
         while began.elapsed() < LONGEST_END {
             match self.pending.try_lock() {
@@ -346,8 +349,8 @@ impl Shared {
         if !was_lost {
             let all = || wgpu::PollType::Wait { submission_index: None, timeout: Some(LONGEST_END) };
             let _ = self.gpu.poll(all());
-            // A driver may clear away pipelines behind the work that it has reported as done. An empty submission is done
-            // after that, and may itself set free what the next one clears away.
+            // A driver may clean up pipelines after it has reported their work as done. An empty submission
+            // finishes after that cleanup, and may itself release what the next one cleans up.
             for _ in 0..EMPTY {
                 self.queue.submit([]);
                 let _ = self.gpu.poll(all());
@@ -356,16 +359,16 @@ impl Shared {
         self.cache.iter().for_each(PipelineFile::close);
     }
 
-    /// Loses the device on purpose once it has made as many submissions as it was asked to.
+    /// Loses the device on purpose after [`Options::lose_after`] submissions.
     pub(crate) fn lose_in_time(&self) {
         let made = self.tally.submissions.load(Ordering::Relaxed) as usize;
         if self.lose_after.is_some_and(|last| made >= last) && !self.is_lost() {
             self.gpu.destroy();
-            self.sticky.lose("it was asked to be");
+            self.sticky.lose("as requested by `lose_after`");
         }
     }
 
-    /// Polls or waits. wgpu panics if the device is lost meanwhile; that becomes the sticky error.
+    /// Polls or waits. wgpu panics if the device is lost meanwhile; the panic becomes the sticky error.
     pub(crate) fn poll(&self, how: wgpu::PollType) {
         if self.is_lost() {
             return;
@@ -386,13 +389,13 @@ impl Shared {
 }
 
 impl Sticky {
-    /// The device is gone, unless it was already.
+    /// Marks the device as lost, unless it already is.
     fn lose(&self, why: &str) {
         lock(&self.lost).get_or_insert_with(|| why.to_string());
         self.any.store(true, Ordering::Release);
     }
 
-    /// Keeps the first error; later ones are mostly its consequences.
+    /// Keeps the first error; later ones are usually consequences of it.
     fn keep(&self, error: Error) {
         lock(&self.error).get_or_insert(error);
         self.any.store(true, Ordering::Release);
@@ -451,7 +454,7 @@ mod tests {
             device.shared.end();
             assert_eq!(working.load(Ordering::Relaxed), 0);
             assert!(matches!(device.wait(), Err(Error::Lost { .. })));
-            // Its lock is never given back, so nothing of it is dropped.
+            // The lock is never released, so nothing is dropped.
             std::mem::forget((device, memory));
         }
     }

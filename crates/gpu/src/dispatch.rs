@@ -1,15 +1,15 @@
-//! What the renderer hands to the runtime: WGSL text, what it binds and how it is launched.
+//! What the renderer hands to the runtime: the WGSL, its bindings and the grid.
 //!
-//! Layout of `@group(0)`: binding 0 is the uniform `array<vec4<u32>, N>` of parameters (with a
-//! dynamic offset), then one storage array per entry of [`Dispatch::bindings`] from binding 1 on,
-//! then, if [`Dispatch::reports`], the error words as `array<atomic<u32>>`.
+//! Layout of `@group(0)`: binding 0 is the uniform `array<vec4<u32>, N>` of parameters (with a dynamic offset),
+//! then, starting at binding 1, one storage array per entry of [`Dispatch::bindings`]. With
+//! [`Dispatch::reports`], the error words follow as `array<atomic<u32>>`.
 //!
-//! Every site of a program has [`ERROR_WORDS`] error words, which start at zero and are sticky: a
-//! kernel that meets a bad index does `atomicMax(&errors[2u * site], kind)`, with [`SIGNED`] or
-//! [`UNSIGNED`], and `atomicMax(&errors[2u * site + 1u], bits)`. So a report never mixes two sites
-//! and does not depend on which invocation comes first. The runtime reads the words with every
-//! read-back, reports the first site that has any and clears them. Storage bindings are as long as
-//! their buffers, rounded up to whole 16 bytes, so `array<vec4<..>>` covers them.
+//! Every site of a program has [`ERROR_WORDS`] error words, which start at zero and are sticky. A kernel that
+//! finds a bad index calls `atomicMax(&errors[2u * site], kind)`, where `kind` is [`SIGNED`] or [`UNSIGNED`],
+//! and `atomicMax(&errors[2u * site + 1u], bits)`. So a report never mixes two sites and does not depend on the
+//! order of invocations. The runtime reads the words with every read-back, reports the first site with an
+//! error, and clears them. Storage bindings are as long as their buffers, rounded up to whole 16 bytes, so
+//! `array<vec4<..>>` covers them.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub const UNSIGNED: u32 = 2;
 pub struct Capabilities {
     /// Subgroup operations work in compute shaders.
     pub subgroups: bool,
-    /// Invocations of a subgroup if subgroups multiply 16×16 matrices of halves into `f32` and all have
-    /// the same size; zero if they do not.
+    /// The size of a subgroup if subgroups have one fixed size and multiply 16×16 f16 matrices into `f32`;
+    /// otherwise zero.
     pub cooperative: u32,
     /// `pack2x16float` rounds to nearest, ties to even.
     pub rounds_f16: bool,
@@ -58,7 +58,7 @@ impl Capabilities {
 /// One launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dispatch {
-    /// The module. Equal text is one pipeline.
+    /// The WGSL module. Equal text is one pipeline.
     pub wgsl: Arc<str>,
     /// The entry point.
     pub entry: &'static str,
@@ -70,11 +70,11 @@ pub struct Dispatch {
     pub reports: bool,
     /// The grid.
     pub workgroups: [u32; 3],
-    /// What it must do at least, for the profile.
+    /// The least work that it must do, for the profile.
     pub costs: Costs,
 }
 
-/// A storage array.
+/// A storage array in a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StorageBinding {
     /// Which buffer of the program.
@@ -88,8 +88,8 @@ pub struct StorageBinding {
 pub enum Word {
     /// Known when the plan is made.
     Fixed(u32),
-    /// The n-th number given with the run, as its register's bits.
+    /// The n-th parameter of the run, as register bits.
     Parameter(usize),
-    /// In a loop: elements by which the current slice of this buffer is further on.
+    /// In a loop: the offset of this buffer's current slice, in elements.
     Slot(BufferId),
 }

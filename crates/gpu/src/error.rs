@@ -1,4 +1,4 @@
-//! What can go wrong on a GPU, said in one form:
+//! What can go wrong on a GPU. All messages have one form:
 //! `op: what is wrong: operands (the two numbers that disagree)`.
 
 use std::panic::Location;
@@ -12,10 +12,10 @@ use farad_runtime::Holdings;
 pub enum Error {
     #[error(
         "open: no such adapter: index {index} (index {index} vs {count} adapters)\n\
-         help: install a Vulkan driver, or list what there is with `farad devices`"
+         help: install a Vulkan driver, or list the adapters with `farad devices`"
     )]
     NoAdapter { index: usize, count: usize },
-    #[error("open: the adapter refused: {name}: {message}")]
+    #[error("open: the adapter could not be opened: {name}: {message}")]
     Open { name: String, message: String },
     #[error("device lost: {message}\nhelp: the driver reset or removed the GPU; open the device again")]
     Lost { message: String },
@@ -44,7 +44,7 @@ pub enum Error {
         location: Option<&'static Location<'static>>,
         index: i64,
         size: usize,
-        /// Whether other threads ran the program too, or alone.
+        /// Whether other threads ran the program too, or only they.
         elsewhere: bool,
     },
     #[error("{op}: out of range: {bytes} bytes from {offset} (end {} vs size {size})", .offset.saturating_add(*.bytes))]
@@ -73,17 +73,17 @@ fn allowed(limit: Option<u64>) -> String {
     limit.map_or_else(String::new, |limit| format!(" vs {limit} allowed"))
 }
 
-/// What a thread should know of an index that may be another's.
+/// A hint for a thread that may have received another thread's error.
 fn heard(elsewhere: bool) -> &'static str {
     if elsewhere {
-        "\nhelp: another thread ran this op; what this thread asked for may be sound: read it again"
+        "\nhelp: another thread ran this op, so the data of this thread may be valid; read it again"
     } else {
         ""
     }
 }
 
 impl Error {
-    /// The same error, found by a thread that did not run the op alone.
+    /// The same error, received by a thread other than the one that ran the op, or one of several.
     pub(crate) fn heard_elsewhere(self, other: bool) -> Error {
         match self {
             Error::Index { op, location, index, size, .. } => {
@@ -99,7 +99,7 @@ fn built(location: Option<&'static Location<'static>>) -> String {
 }
 
 impl Error {
-    /// What wgpu reported; `refusal` says what was asked for where memory was short.
+    /// Converts wgpu's error; `refusal` describes the request if memory ran out.
     pub(crate) fn from_wgpu(error: wgpu::Error, refusal: impl FnOnce() -> Error) -> Error {
         match error {
             wgpu::Error::OutOfMemory { .. } => refusal(),
@@ -132,7 +132,7 @@ mod tests {
             format!("gather: index out of range: built at {at} (index -1 vs size 5)")
         );
         assert!(index.heard_elsewhere(true).to_string().ends_with(
-            "(index -1 vs size 5)\nhelp: another thread ran this op; what this thread asked for may be sound: read it again"
+            "(index -1 vs size 5)\nhelp: another thread ran this op, so the data of this thread may be valid; read it again"
         ));
         let range = Error::Range { op: "write", offset: 8, bytes: 300, size: 256 };
         assert_eq!(range.to_string(), "write: out of range: 300 bytes from 8 (end 308 vs size 256)");

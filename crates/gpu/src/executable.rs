@@ -1,6 +1,6 @@
 //! A loaded program: pipelines, blocks, uniform and bind groups, ready to be replayed.
 //!
-//! Invariant: a run with memories that it has seen creates nothing on the device. It writes the
+//! Invariant: a run with memory that it has seen before creates no objects on the device. It writes the
 //! parameters that changed and encodes one pass; up to eight runs share a submission.
 
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ pub struct GpuExecutable {
     pub(crate) device: GpuDevice,
     program: Arc<Program>,
     pipelines: Vec<Arc<Pipeline>>,
-    /// The pipeline of every routine.
+    /// The index of the pipeline of every routine.
     which: Vec<u32>,
     pub(crate) routines: Vec<Routine>,
     pub(crate) launches: Vec<ScheduledLaunch>,
@@ -37,7 +37,7 @@ pub struct GpuExecutable {
     uniform: Option<Owned>,
     ring: Ring,
     report: Option<Arc<ErrorReport>>,
-    /// What a run launches, for profiles that only count.
+    /// The launches of one run, for profiles that only count.
     kernels: Arc<[KernelTally]>,
     state: Mutex<RunState>,
 }
@@ -45,10 +45,10 @@ pub struct GpuExecutable {
 /// What changes from run to run.
 pub(crate) struct RunState {
     groups: Groups,
-    /// The part of the uniform that holds parameters, as the device has it.
+    /// The part of the uniform that holds parameters, as last uploaded.
     words: Vec<u32>,
     parameters: Vec<u32>,
-    /// Which copy of the varying words the next run reads.
+    /// Which copy of the varying part the next run reads.
     slot: u32,
 }
 
@@ -61,11 +61,11 @@ struct Ring {
     varying: u32,
 }
 
-/// One more than runs can wait, since each writes at most one copy.
+/// One more than the number of runs that can wait, because each writes at most one copy.
 const SLOTS: u32 = HELD as u32 + 1;
 
 impl Ring {
-    /// Where a byte of the uniform lies in a slot.
+    /// The offset of a byte of the uniform in a slot.
     fn place(self, offset: u32, slot: u32) -> u32 {
         if slot == 0 || offset >= self.varying {
             offset
@@ -80,7 +80,7 @@ impl Ring {
 }
 
 impl GpuExecutable {
-    /// Loads stages whose kernels are rendered already; `program` says what their buffers are.
+    /// Loads stages whose kernels are already rendered; `program` describes their buffers.
     pub fn from_dispatches(
         device: &GpuDevice,
         program: Arc<Program>,
@@ -148,9 +148,9 @@ impl GpuExecutable {
         &self.program
     }
 
-    /// Runs the program; returns when the work is submitted. `inputs` are memories with byte
-    /// offsets, `parameters` the registers' bits, `outputs` one memory for every output of the
-    /// program; that of an output with a donor is not looked at, since its input is updated in place.
+    /// Runs the program; returns when the work is submitted. `inputs` are memories with byte offsets,
+    /// `parameters` are register bits, and `outputs` has one memory per output of the program. The memory of an
+    /// output with a donor is ignored, because that input is updated in place.
     pub fn run(
         &self,
         inputs: &[(&Memory, usize)],
@@ -182,8 +182,8 @@ impl GpuExecutable {
         result
     }
 
-    /// Encodes everything and submits once; the state stays locked, so that no other run of this
-    /// program writes the uniform in between.
+    /// Encodes everything and submits once; the state stays locked, so that no other run of this program
+    /// overwrites the uniform.
     fn submit(&self, state: &RunState) -> Result<(), Error> {
         if let Some(report) = &self.report {
             lock(&self.device.shared.reports).ran(report);
@@ -236,7 +236,7 @@ impl GpuExecutable {
         }
     }
 
-    /// Brings the device's parameters up to date.
+    /// Uploads the parameters that changed.
     fn upload(&self, state: &mut RunState, parameters: &[u32]) {
         if state.parameters == parameters {
             return;
@@ -247,13 +247,13 @@ impl GpuExecutable {
             changed |= *held != value;
             *held = value;
         }
-        // After a failed run the device's copy is unknown.
+        // After a failed run, the device's copy is unknown.
         changed |= state.parameters.len() != parameters.len();
         state.parameters.clear();
         state.parameters.extend_from_slice(parameters);
         if let (true, Some(uniform)) = (changed && !self.patches.is_empty(), &self.uniform) {
-            // The write comes before all of the next submission, and runs that wait for it read
-            // other slots.
+            // The write takes effect before the whole next submission, and runs that wait for it read other
+            // slots.
             state.slot = (state.slot + 1) % SLOTS;
             let bytes: &[u8] = bytemuck::cast_slice(&state.words);
             let at = self.ring.place(0, state.slot) as u64;
@@ -284,12 +284,12 @@ impl GpuExecutable {
     }
 }
 
-/// Bytes of which offsets of bindings are multiples.
+/// The alignment of binding offsets in bytes.
 fn storage_alignment(device: &GpuDevice) -> usize {
     device.shared.limits.min_storage_buffer_offset_alignment as usize
 }
 
-/// Each pipeline once, and which one every routine has.
+/// Each distinct pipeline once, and the index for every routine.
 fn unique(all: Vec<Arc<Pipeline>>) -> (Vec<Arc<Pipeline>>, Vec<u32>) {
     let mut pipelines: Vec<Arc<Pipeline>> = Vec::new();
     let mut numbers = std::collections::HashMap::new();

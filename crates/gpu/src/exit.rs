@@ -1,13 +1,14 @@
-//! The end of the process: no work is in flight when the drivers go.
+//! The exit of the process: no work may be in flight when drivers are unloaded.
 //!
-//! When `main` returns or somebody calls `exit`, the libraries of a driver clear away what they hold. Threads of a driver in
-//! software may still run kernels on that, and then the process ends with a fault, although all it had to do was done. So every
-//! open device waits for its work first, and takes no more.
+//! When `main` returns or someone calls `exit`, the libraries of a driver free what they hold. Threads of a
+//! software driver may still run kernels on it. The process would then crash, although all its work was done.
+//! So every open device first waits for its work, and accepts no more.
 //!
-//! Invariant: functions given to `atexit` run in reverse order, and so do the destructors of a driver's statics. A driver makes
-//! some of these only when it first compiles or runs a kernel. So a driver in software runs one small kernel before the first
-//! device is given to `atexit`, and [`again`] gives them once more after waits that may have seen new kernels. So devices end
-//! before anything that their work needs. Start at [`watch`].
+//! Invariant: functions registered with `atexit` run in reverse order, together with the destructors of a
+//! driver's statics. A driver creates some of these statics only when it first compiles or runs a kernel. So a
+//! software driver runs one small kernel before the first registration, and [`again`] registers once more after
+//! a wait that may have involved new kernels. So devices end before anything that their work needs. Start at
+//! [`watch`].
 
 use std::ffi::c_int;
 use std::panic::catch_unwind;
@@ -19,20 +20,20 @@ use crate::adapter::AdapterKind;
 use crate::device::{LONGEST_END, Shared, lock};
 use crate::rounding;
 
-/// Devices that were opened.
+/// All devices that were opened.
 static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
-/// Devices that are not wholly dropped yet, wherever that happens.
+/// Devices that are not completely dropped yet, on any thread.
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
-/// Pipelines that were made, and how many of them there were when [`end`] was last given to `atexit`.
+/// Pipelines created so far, and how many there were when [`end`] was last registered with `atexit`.
 static PIPELINES: AtomicUsize = AtomicUsize::new(0);
 static SEEN: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
-    /// Of the C library, which every program has.
+    /// From the C library, which every program links.
     safe fn atexit(function: extern "C" fn()) -> c_int;
 }
 
-/// Lets a device end before the process does.
+/// Makes a device finish before the process exits.
 pub(crate) fn watch(shared: &Arc<Shared>) {
     static FIRST: Once = Once::new();
     if shared.info.kind == AdapterKind::Software {
@@ -45,12 +46,13 @@ pub(crate) fn watch(shared: &Arc<Shared>) {
     register();
 }
 
-/// A pipeline was made; a driver in software compiles it when it first runs.
+/// Called when a pipeline was created; a software driver compiles it when it first runs.
 pub(crate) fn made_pipeline() {
     PIPELINES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Work was waited for. What the driver made for it is newer than the last registration, so there is another one.
+/// Called after waiting for work. The driver's objects for that work are newer than the last registration, so
+/// register once more.
 pub(crate) fn again() {
     let made = PIPELINES.load(Ordering::Relaxed);
     if SEEN.swap(made, Ordering::Relaxed) != made {
@@ -60,11 +62,11 @@ pub(crate) fn again() {
 
 fn register() {
     if atexit(end) != 0 {
-        tracing::warn!("nothing waits for the device when the process ends: no room for exit functions");
+        tracing::warn!("the process will not wait for the device at exit: no room for exit functions");
     }
 }
 
-/// The last field of a device: dropped when all that the driver gave has been given back.
+/// The last field of a device: dropped after everything that the driver provided was released.
 pub(crate) struct Alive(());
 
 impl Alive {
@@ -80,7 +82,7 @@ impl Drop for Alive {
     }
 }
 
-/// Ends all devices; the first of several calls does.
+/// Ends all devices; only the first call does anything.
 extern "C" fn end() {
     static ENDED: AtomicBool = AtomicBool::new(false);
     if ENDED.swap(true, Ordering::Relaxed) {
@@ -89,7 +91,7 @@ extern "C" fn end() {
     let open = std::mem::take(&mut *lock(&OPEN));
     let open: Vec<Arc<Shared>> = open.iter().filter_map(Weak::upgrade).collect();
     for device in &open {
-        // A panic may not leave a function that C calls, and there is nobody left to tell.
+        // A panic must not unwind into C, and there is nobody left to tell.
         let _ = catch_unwind(std::panic::AssertUnwindSafe(|| device.end()));
     }
     // Other threads may be dropping devices.
@@ -97,6 +99,6 @@ extern "C" fn end() {
     while ALIVE.load(Ordering::Acquire) > open.len() && began.elapsed() < LONGEST_END {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Dropping them here would be more work for drivers, and the process gives everything back anyway.
+    // Dropping them here would only make work for the drivers; the process frees everything anyway.
     std::mem::forget(open);
 }

@@ -1,7 +1,7 @@
-//! Bind groups: permanent ones for blocks, cached ones for what a run brings.
+//! Bind groups: permanent ones for blocks, cached ones for the memory of a run.
 //!
-//! Invariant: a cached group is found by the numbers and offsets of the memories it binds, and a
-//! number names one buffer for good; so a replay with the same memories creates nothing.
+//! Invariant: a cached group is looked up by the numbers and offsets of the memories that it binds, and a
+//! number never names another buffer. So a replay with the same memories creates nothing.
 
 use farad_compile::program::Place;
 
@@ -14,7 +14,7 @@ use crate::heuristics::pools::GROUPS_KEPT;
 use crate::memory::OnGpu;
 use crate::schedule::{GroupSpec, StorageSlot};
 
-/// What groups are made from.
+/// What bind groups are created from.
 pub(crate) struct Resources<'a> {
     pub(crate) inputs: &'a [(&'a Memory, usize)],
     pub(crate) outputs: &'a [&'a Memory],
@@ -26,7 +26,7 @@ pub(crate) struct Resources<'a> {
 /// The groups of one executable.
 #[derive(Default)]
 pub(crate) struct Groups {
-    /// One a specification: what the next run uses.
+    /// One per specification: the group that the next run uses.
     pub(crate) current: Vec<Option<wgpu::BindGroup>>,
     kept: Vec<Vec<KeptGroup>>,
     /// Numbers and offsets of the inputs and outputs that `current` is for.
@@ -89,7 +89,7 @@ impl Groups {
         })
     }
 
-    /// Makes `current` fit the memories of this run.
+    /// Updates `current` for the memories of this run.
     pub(crate) fn select(
         &mut self,
         device: &GpuDevice,
@@ -126,7 +126,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Forgets all cached groups: one of them may be invalid.
+    /// Drops all cached groups, because one of them may be invalid.
     pub(crate) fn forget(&mut self) {
         self.kept.iter_mut().for_each(Vec::clear);
         self.bound.clear();
@@ -142,7 +142,7 @@ fn keep(list: &mut Vec<KeptGroup>, new: KeptGroup) {
     list.push(new);
 }
 
-/// Whether everything that is bound lies inside its memory, at legal offsets.
+/// Checks that everything bound lies inside its memory, at valid offsets.
 fn check_slots<'a>(
     op: &'static str,
     specs: impl Iterator<Item = &'a GroupSpec>,

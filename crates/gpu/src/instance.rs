@@ -1,7 +1,7 @@
-//! Finding adapters without any window system.
+//! Enumerates adapters without a window system.
 //!
-//! Invariant: nothing that belongs to windows is asked of a driver. On Linux, an instance with the extensions for
-//! windows makes a Vulkan layer of Mesa look for a Wayland server; on servers and in containers, libwayland then
+//! Invariant: no window-system extension is requested from a driver. On Linux, an instance with such extensions
+//! makes a Vulkan layer of Mesa look for a Wayland server. On servers and in containers, libwayland then
 //! complains on stderr that `XDG_RUNTIME_DIR` is not set. Computing needs no windows. Start at [`enumerate`].
 
 const FLAGS: wgpu::InstanceFlags = wgpu::InstanceFlags::DISCARD_HAL_LABELS;
@@ -31,7 +31,8 @@ pub(crate) fn enumerate() -> Vec<wgpu::Adapter> {
 #[cfg(all(unix, not(target_vendor = "apple")))]
 pub(crate) fn enumerate() -> Vec<wgpu::Adapter> {
     use wgpu::hal::{self, Instance as _, api::Vulkan, vulkan};
-    // Those of window systems. What is common to all (`VK_KHR_surface`) stays, as device extensions depend on it.
+    // The extensions of window systems. The common one (`VK_KHR_surface`) stays, because device extensions
+    // depend on it.
     const WINDOWS: [&std::ffi::CStr; 3] =
         [c"VK_KHR_wayland_surface", c"VK_KHR_xcb_surface", c"VK_KHR_xlib_surface"];
     let descriptor = hal::InstanceDescriptor {
@@ -44,13 +45,13 @@ pub(crate) fn enumerate() -> Vec<wgpu::Adapter> {
     };
     let without_windows: Box<vulkan::CreateInstanceCallback> =
         Box::new(|arguments| arguments.extensions.retain(|name| !WINDOWS.contains(name)));
-    // SAFETY: nothing is added. What is taken away is used to make surfaces only, which looks at the list first, and no
-    // surface is ever made.
+    // SAFETY: no extension is added. The removed ones are used only to create surfaces. That code checks the
+    // list first, and no surface is ever created.
     let Ok(vulkan) = (unsafe { vulkan::Instance::init_with_callback(&descriptor, Some(without_windows)) })
     else {
         return vec![];
     };
-    // An instance made from `vulkan` itself would take other flags, which limit buffers to 4 GiB.
+    // An instance made from `vulkan` itself would use other flags, which limit buffers to 4 GiB.
     let host = instance(wgpu::Backends::empty());
     // SAFETY: no surface is given.
     let found = unsafe { vulkan.enumerate_adapters(None) };
@@ -64,13 +65,13 @@ pub(crate) fn enumerate() -> Vec<wgpu::Adapter> {
     found.into_iter().filter(sound).map(taken).collect()
 }
 
-/// Bytes of an adapter's memory; Vulkan alone tells.
+/// Bytes of an adapter's memory; only Vulkan tells.
 #[cfg(target_vendor = "apple")]
 pub(crate) fn memory(_: &wgpu::Adapter) -> Option<u64> {
     None
 }
 
-/// Bytes of an adapter's memory; Vulkan alone tells.
+/// Bytes of an adapter's memory; only Vulkan tells.
 #[cfg(not(target_vendor = "apple"))]
 pub(crate) fn memory(adapter: &wgpu::Adapter) -> Option<u64> {
     // `VK_MEMORY_HEAP_DEVICE_LOCAL_BIT`

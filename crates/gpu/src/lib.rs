@@ -1,9 +1,10 @@
 //! Runs programs on any GPU: wgpu and WGSL.
 //!
 //! The renderer ([`render`]) turns a kernel into WGSL text and a grid, and is pure. The rest is the runtime:
-//! adapters, memory pools, pipelines cached by text, bind groups cached by the memories they bind, schedules
-//! unrolled into launches, reads, error words and time stamps. Only this crate names wgpu, and no public
-//! signature does. Start at [`adapters`] and [`GpuDevice`], then [`GpuDevice::load`] and [`GpuExecutable::run`].
+//! adapters, memory pools, pipelines cached by their WGSL, bind groups cached by the memory they bind,
+//! schedules unrolled into launches, reads, error words and time stamps. Only this crate uses wgpu, and no
+//! public signature shows it. Start at [`adapters`] and [`GpuDevice`], then [`GpuDevice::load`] and
+//! [`GpuExecutable::run`].
 //!
 //! ```
 //! use farad_gpu::{GpuDevice, MemoryRange, Options};
@@ -17,22 +18,22 @@
 //!
 //! # Rules for all of it
 //!
-//! - **Floats.** WGSL compilers may assume that NaN and infinities do not occur, and drivers fold `x − x`, `x
-//!   · 0` and `x + 0`. So kernels test NaN by its bits. Infinities and zeros that matter come with the
-//!   uniform. An op on a float and itself has a text of its own (`render/tape.rs`). Conditions are joined by
-//!   `|` and `&`, since `||` and `&&` become branches.
-//! - **f16** is stored packed, two per word, and computed in f32. All adapters use this one form. Only
-//!   tensor-core products (`render/cooperative.rs`) compute in f16.
-//! - **Bits repeat.** Which form a kernel takes is a fixed rule on its sizes. No kernel adds floats with
-//!   atomics. Only a table made by `farad tune` changes the choice of a tile, and checkpoints name that
-//!   table.
-//! - **Bad indices.** An index out of range is clamped and noted in error words of its site. The next read
-//!   reports it with the line of the op (`report.rs`).
+//! - **Floats.** WGSL compilers may assume that NaN and infinities do not occur, and drivers fold `x − x`,
+//!   `x · 0` and `x + 0`. So kernels test NaN by its bits. Infinities and zeros that matter are passed in the
+//!   uniform. An op whose two operands are the same float has its own WGSL (`render/tape.rs`). Conditions are
+//!   combined with `|` and `&`, because `||` and `&&` become branches.
+//! - **f16** is stored packed, two per 32-bit word, and computed in f32, on all adapters. Only tensor-core
+//!   products (`render/cooperative.rs`) compute in f16.
+//! - **Runs are bit-identical.** The form of a kernel is a fixed rule on its sizes. No kernel adds floats
+//!   with atomics. Only a table made by `farad tune` changes the choice of a tile, and checkpoints record which
+//!   table was used.
+//! - **Bad indices.** An index out of range is clamped and recorded in the error words of its site. The next
+//!   read reports it with the source line of the op (`report.rs`).
 //! - **Memory.** Every buffer is counted by purpose. A device stays below its `memory_limit`, and a failed
-//!   allocation leaves it usable (`buffer.rs`). A device refuses memory of another handle.
+//!   allocation leaves it usable (`buffer.rs`). A device rejects memory of another device.
 //! - **Loss.** A lost or closed device stays lost; opening the GPU again gives a new device.
 //!
-//! How f16 products, tiles and submissions were chosen is measured in `docs/lab/f16-products.md` and
+//! The measurements behind f16 products, tiles and submissions are in `docs/lab/f16-products.md` and
 //! `docs/lab/gpu-runtime.md`.
 
 mod error;

@@ -1,7 +1,7 @@
-//! From a program to stages: kernels rendered, custom ops prepared.
+//! From a program to launch stages: renders kernels and prepares custom ops.
 //!
-//! A custom op's text knows no offsets, so inside a loop its slices are bound where they start. A
-//! slice that starts at no legal binding offset is copied to memory of its own and back.
+//! The WGSL of a custom op knows no offsets. So inside a loop, its slices are bound at their start. A slice
+//! that does not start at a valid binding offset is copied to separate memory and back.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use farad_runtime::Tuning;
 
 const SLICE: &str = include_str!("slice.wgsl");
 
-/// Invocations of a workgroup of [`SLICE`].
+/// Invocations per workgroup of [`SLICE`].
 const SLICE_WIDTH: usize = 64;
 
 impl GpuDevice {
@@ -31,7 +31,7 @@ impl GpuDevice {
         self.load_tuned(program, &self.tuning())
     }
 
-    /// The same with another table of tiles than the device's.
+    /// As [`GpuDevice::load`], with a table of tiles other than the device's.
     pub(crate) fn load_tuned(&self, program: Arc<Program>, tuning: &Tuning) -> Result<GpuExecutable, Error> {
         let started = std::time::Instant::now();
         let mut rendered = self.render_all(&program, tuning).into_iter().map(|(_, dispatches)| dispatches);
@@ -58,7 +58,7 @@ impl GpuDevice {
         texts.collect()
     }
 
-    /// Every step, those of loops among the others, with its launches; custom ops have none yet.
+    /// Every step, including those of loops, with its launches; custom ops have none yet.
     fn render_all<'a>(&self, program: &'a Program, tuning: &Tuning) -> Vec<(&'a ProgramStep, Vec<Dispatch>)> {
         let capabilities = self.capabilities();
         let mut parts: Vec<(&ProgramStep, &[(BufferId, usize)])> = Vec::new();
@@ -78,7 +78,7 @@ impl GpuDevice {
 
 struct Loader<'a> {
     device: &'a GpuDevice,
-    /// Grows by the memory of copied slices; copied itself only then.
+    /// Extended with memory for copied slices; cloned only if needed.
     program: Arc<Program>,
     /// The launches of every step, in order.
     rendered: &'a mut dyn Iterator<Item = Vec<Dispatch>>,
@@ -144,7 +144,7 @@ impl Loader<'_> {
         Ok(before)
     }
 
-    /// Memory for the slice of a buffer that cannot be bound where it starts, and its words.
+    /// Memory for a slice of a buffer that cannot be bound at its start, and its size in words.
     fn copied_slice(
         &mut self,
         label: &str,
@@ -191,7 +191,7 @@ impl Loader<'_> {
     }
 }
 
-/// Where only the op says what it costs, its launches have equal parts of it.
+/// If only the op states its costs, its launches share them equally.
 fn share_costs(whole: Option<(u64, u64)>, kernels: &mut [CustomKernel]) {
     let Some((bytes, flops)) = whole.filter(|_| kernels.iter().all(|kernel| kernel.costs.is_none())) else {
         return;

@@ -1,10 +1,11 @@
-//! Device memory: counted handles to buffers, and the pool that they return to.
+//! Device memory: reference-counted handles to buffers, and the pool that buffers return to.
 //!
-//! The pool does not hand out the most recently freed buffer of a size at once if it is the only one. A run
-//! that writes where the run before it wrote must wait for it. A run that writes elsewhere overlaps with it.
+//! The pool does not hand out the most recently freed buffer of a size immediately if it is the only one. A run
+//! that writes to the same buffer as the run before it must wait. A run that writes to another buffer overlaps
+//! with it.
 //!
-//! Invariant: one queue orders all work, so memory may be reused as soon as its last handle is gone, while
-//! the device still works on it. A buffer keeps its number as long as it lives. So a number always names one
+//! Invariant: one queue orders all work, so memory may be reused as soon as its last handle is gone, while the
+//! device still works on it. A buffer keeps its number for its whole lifetime. So a number always names one
 //! `wgpu::Buffer`, and bind groups can be cached by it.
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use crate::heuristics::pools::{RETAINED, SECOND};
 /// Sizes are multiples of this many bytes.
 const GRANULE: usize = 256;
 
-/// A buffer that handles hold; it returns to the pool with the last one.
+/// A buffer held through handles; it returns to the pool with the last one.
 pub(crate) struct PooledBuffer {
     /// Present until dropped.
     slab: Option<Slab>,
@@ -38,15 +39,14 @@ pub(crate) struct Slab {
     bytes: usize,
 }
 
-/// Buffers that wait to be used again, by size. The last but one to come is the first to go: a run that
-/// writes where the run before it wrote has to wait for it, and one that writes elsewhere starts while
-/// the other ends.
+/// Free buffers by size. The last but one to be freed is reused first: a run that writes to the same buffer as
+/// the run before it must wait, while one that writes to another buffer can start before the other ends.
 #[derive(Default)]
 pub(crate) struct BufferPool {
     classes: BTreeMap<usize, Vec<(u64, Slab)>>,
     bytes: usize,
     clock: u64,
-    /// The size of the last that came, until it was left alone once.
+    /// The size of the most recently freed buffer, until it was skipped once.
     last: Option<usize>,
 }
 
@@ -58,21 +58,21 @@ impl Allocation for PooledBuffer {
 
 impl PooledBuffer {
     fn slab(&self) -> &Slab {
-        self.slab.as_ref().expect("memory has its buffer until the last handle is gone")
+        self.slab.as_ref().expect("memory keeps its buffer until the last handle is gone")
     }
 }
 
-/// What this backend asks of memory. Buffer and number are asked for once the memory's home was looked at.
+/// What this backend needs of memory. Check the memory's home before you ask for its buffer or number.
 pub(crate) trait OnGpu {
     fn buffer(&self) -> &wgpu::Buffer;
 
-    /// Names the buffer for good.
+    /// A number that never names another buffer.
     fn number(&self) -> u64;
 
-    /// Whether this is memory of the device that is asked to use it.
+    /// Whether the memory belongs to this device.
     fn check_home(&self, op: &'static str, device: &GpuDevice) -> Result<(), Error>;
 
-    /// Whether `bytes` from `offset` on lie inside.
+    /// Whether `bytes` bytes starting at `offset` lie inside.
     fn check_range(&self, op: &'static str, offset: usize, bytes: usize) -> Result<(), Error>;
 }
 
@@ -114,8 +114,8 @@ impl Drop for PooledBuffer {
 }
 
 impl BufferPool {
-    /// A buffer of at least `bytes` that wastes at most a quarter; none if the only one is the last that
-    /// came, and another of its size would be no burden.
+    /// A buffer of at least `bytes` that wastes at most a quarter. `None` if the only one was freed last and a
+    /// second of its size is affordable.
     fn take(&mut self, bytes: usize) -> Option<Slab> {
         let most = bytes + bytes / 4;
         let (&class, list) = self.classes.range_mut(bytes..=most).next()?;
@@ -131,7 +131,7 @@ impl BufferPool {
         Some(slab)
     }
 
-    /// Keeps a buffer; returns those given up to stay below `limit` bytes.
+    /// Keeps a buffer; returns the buffers that are dropped to stay below `limit` bytes.
     fn put(&mut self, mut slab: Slab, limit: usize) -> Vec<Owned> {
         slab.buffer.repurpose(BufferPurpose::Pool);
         self.clock += 1;
@@ -145,7 +145,7 @@ impl BufferPool {
         given_up
     }
 
-    /// Gives up the buffer that has waited longest.
+    /// Drops the buffer that has waited longest.
     fn evict(&mut self) -> Option<Owned> {
         let oldest = self.classes.iter().min_by_key(|(_, list)| list[0].0).map(|(&class, _)| class)?;
         let list = self.classes.get_mut(&oldest)?;
@@ -157,24 +157,24 @@ impl BufferPool {
         Some(slab.buffer)
     }
 
-    /// Gives up everything.
+    /// Drops everything.
     pub(crate) fn drain(&mut self) -> Vec<Owned> {
         std::iter::from_fn(|| self.evict()).collect()
     }
 }
 
 impl GpuDevice {
-    /// Memory of at least `bytes`. From the pool its contents are arbitrary, fresh memory is zero.
+    /// At least `bytes` bytes of memory. Memory from the pool has unspecified contents, fresh memory is zero.
     pub fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
         self.take(bytes, BufferPurpose::Tensor).map(|(memory, _)| memory)
     }
 
-    /// Memory of at least `bytes`, all zero.
+    /// At least `bytes` bytes of memory, all zero.
     pub fn allocate_zeroed(&self, bytes: usize) -> Result<Memory, Error> {
         self.take_zeroed(bytes, BufferPurpose::Tensor)
     }
 
-    /// Zeroed memory for a program to work in.
+    /// Zeroed scratch memory for a program.
     pub(crate) fn allocate_block(&self, bytes: usize) -> Result<Memory, Error> {
         self.take_zeroed(bytes, BufferPurpose::Block)
     }

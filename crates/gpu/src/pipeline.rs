@@ -1,10 +1,10 @@
-//! Pipelines, compiled once per text and device, in parallel.
+//! Pipelines, compiled once per WGSL text and device, in parallel.
 //!
 //! Up to 256 pipelines that no loaded program uses are kept for the next program with the same text. `cache`
 //! keeps them for the next process.
 //!
-//! Invariant: equal text, entry point and layout is one pipeline. Equal layouts are one `BindGroupLayout`, so
-//! that bind groups serve every pipeline of that layout.
+//! Invariant: equal text, entry point and layout give one pipeline. Equal layouts give one `BindGroupLayout`,
+//! so a bind group works with every pipeline of that layout.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -28,7 +28,7 @@ pub(crate) struct Pipelines {
     clock: u64,
 }
 
-/// A pipeline, and when it was last asked for.
+/// A pipeline, and when it was last used.
 struct KeptPipeline {
     pipeline: Arc<Pipeline>,
     used: u64,
@@ -58,7 +58,7 @@ struct PipelineKey {
 impl GpuDevice {
     /// A pipeline for every routine; those not seen before are compiled in parallel.
     pub(crate) fn pipelines(&self, routines: &[&Routine]) -> Result<Vec<Arc<Pipeline>>, Error> {
-        // Those that are known are held, so that no other thread forgets them meanwhile.
+        // Known pipelines are held, so that no other thread drops them meanwhile.
         let (missing, _held) = self.missing(routines)?;
         let shared = &*self.shared;
         let made: Vec<(PipelineKey, Pipeline)> = missing
@@ -86,7 +86,7 @@ impl GpuDevice {
         Ok(all)
     }
 
-    /// How many pipelines the device keeps, those of loaded programs among them.
+    /// How many pipelines the device keeps, including those of loaded programs.
     pub fn pipelines_kept(&self) -> usize {
         lock(&self.shared.pipelines).pipelines.len()
     }
@@ -107,7 +107,7 @@ impl GpuDevice {
                 continue;
             }
             let got = routine.storage_buffers();
-            // Layout keys hold one bit a storage array.
+            // Layout keys hold one bit per storage array.
             if got > limit.min(64) {
                 return Err(Error::Bindings { label: routine.label.to_string(), got, limit: limit.min(64) });
             }
@@ -123,7 +123,7 @@ impl GpuDevice {
 }
 
 impl Pipelines {
-    /// Forgets the idle pipelines that are too many.
+    /// Drops idle pipelines beyond the limit.
     fn forget_idle(&mut self) {
         if self.pipelines.len() <= MOST_IDLE {
             return;
@@ -183,7 +183,7 @@ fn storage_written() -> (wgpu::BufferBindingType, bool) {
     storage(false)
 }
 
-/// Compiles on the calling thread; error scopes are a thread's own.
+/// Compiles on the calling thread, because error scopes are per thread.
 fn compile(shared: &Shared, routine: &Routine, layout: &BindingLayout) -> Result<Pipeline, Error> {
     let descriptor = wgpu::ShaderModuleDescriptor {
         label: Some(&routine.label),
@@ -196,10 +196,10 @@ fn compile(shared: &Shared, routine: &Routine, layout: &BindingLayout) -> Result
     };
     exit::made_pipeline();
     let made = shared.scoped(|| {
-        // SAFETY: without checks, a text must stay inside its bindings, end its loops and not divide
-        // by zero. Rendered kernels do so by construction: views stay inside their buffers (the
-        // invariant of `farad_compile::program`), run-time positions are clamped, and loops count to
-        // given bounds. Custom ops take on the same duty; the tests run all of them with the checks on.
+        // SAFETY: without checks, the WGSL must stay inside its bindings, end its loops and not divide by zero.
+        // Rendered kernels do so by construction: views stay inside their buffers (the invariant of
+        // `farad_compile::program`), run-time positions are clamped, and loops count to given bounds. Custom
+        // ops must do the same; the tests run all of them with the checks on.
         let module = unsafe { shared.gpu.create_shader_module_trusted(descriptor, checks) };
         shared.gpu.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(&routine.label),

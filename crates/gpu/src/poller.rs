@@ -1,4 +1,4 @@
-//! Who polls while a future waits: on native devices nothing else does.
+//! Polls the device while a future waits; on native devices nothing else does.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::device::{Shared, lock};
 
-/// How many staging buffers are not mapped yet, and whom to tell.
+/// How many staging buffers are not mapped yet, and whom to wake.
 pub(crate) struct Done {
     left: AtomicUsize,
     failed: AtomicBool,
@@ -27,7 +27,7 @@ impl Done {
         })
     }
 
-    /// One more buffer is mapped, or could not be.
+    /// One more buffer was mapped, or failed to map.
     pub(crate) fn count(&self, mapped: bool) {
         if !mapped {
             self.failed.store(true, Ordering::Release);
@@ -62,7 +62,7 @@ impl Done {
     }
 }
 
-/// A thread that polls the device while futures wait; started by the first.
+/// A thread that polls the device while futures wait; the first future starts it.
 #[derive(Default)]
 pub(crate) struct Poller {
     thread: Mutex<Option<Thread>>,
@@ -70,7 +70,7 @@ pub(crate) struct Poller {
 
 struct Thread {
     sender: Sender<Arc<Done>>,
-    /// None where no thread could be started.
+    /// `None` if no thread could be started.
     handle: Option<JoinHandle<()>>,
 }
 
@@ -88,7 +88,7 @@ impl Poller {
     pub(crate) fn end(&self) {
         let Some(Thread { sender, handle }) = lock(&self.thread).take() else { return };
         drop(sender);
-        // Who is woken may end the process from there.
+        // The woken task may exit the process from this very thread.
         let other = |handle: &JoinHandle<()>| handle.thread().id() != std::thread::current().id();
         if let Some(handle) = handle.filter(other) {
             let _ = handle.join();
@@ -102,13 +102,14 @@ impl Thread {
         let shared = Arc::downgrade(shared);
         let body = move || receiver.iter().for_each(|done| poll_until(&shared, &done));
         let handle = std::thread::Builder::new().name("farad-gpu-poll".to_string()).spawn(body);
-        let handle = handle.inspect_err(|error| tracing::error!(%error, "no thread to poll the device"));
+        let handle = handle
+            .inspect_err(|error| tracing::error!(%error, "could not start a thread to poll the device"));
         Thread { sender, handle: handle.ok() }
     }
 }
 
 fn poll_until(shared: &Weak<Shared>, done: &Done) {
-    // Short polls rather than one long wait: a wait holds wgpu's lock, and others must work on.
+    // Short polls rather than one long wait: a wait holds wgpu's lock, and other threads must not block.
     let mut pause = Duration::from_micros(20);
     while !done.is_done() && !done.abandoned.load(Ordering::Acquire) {
         let Some(shared) = shared.upgrade() else { break };

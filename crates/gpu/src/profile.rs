@@ -1,8 +1,8 @@
-//! How long kernels take: every dispatch alone, or whole passes while runs go on as usual.
+//! How long kernels take: each dispatch separately, or whole passes while runs go on as usual.
 //!
-//! A profile that wants launches alone gives each a pass of its own with time stamps at both ends, and waits
-//! for every run. Without time stamps it waits for every dispatch and takes the host's clock. Starts are told on
-//! the profiler's clock, from one common origin of the GPU's.
+//! A profile that times launches separately gives each its own pass with time stamps at both ends, and waits
+//! for every run. Without time stamps it waits for every dispatch and uses the host's clock. Start times are
+//! converted to the profiler's clock, with one common origin of the GPU's.
 
 use std::time::Instant;
 
@@ -24,16 +24,16 @@ const TIMED: usize = 64;
 /// Bytes of two time stamps.
 const PAIR: usize = 2 * wgpu::QUERY_SIZE as usize;
 
-/// How the GPU's clock and the host's go together.
+/// How the GPU's clock relates to the host's.
 #[derive(Debug, Default)]
 pub(crate) struct Alignment {
-    /// The first time stamp seen, in ticks, and when that was on the profiler's clock. No launch starts before it
-    /// was submitted, so the moment is put off whenever one seems to.
+    /// The first time stamp seen, in ticks, and its time on the profiler's clock. No launch starts before it
+    /// was submitted, so that time is moved later whenever one seems to.
     first: Option<(u64, u64)>,
 }
 
 impl Alignment {
-    /// When a stamp was made, given that it came after the moment `submitted`.
+    /// The time of a stamp, given that it came after the moment `submitted`.
     fn moment(&mut self, ticks: u64, period: f64, submitted: u64) -> u64 {
         let (first, moment) = self.first.get_or_insert((ticks, submitted));
         let since = (ticks.saturating_sub(*first) as f64 * period) as u64;
@@ -57,7 +57,7 @@ pub(crate) struct TimedPass {
 }
 
 impl GpuDevice {
-    /// Where the device notes what it does while a profile is open.
+    /// Records what the device does while a profile is open.
     pub fn profiler(&self) -> &Profiler {
         &self.shared.profiler
     }
@@ -112,7 +112,7 @@ impl GpuDevice {
         self.shared.create_buffer(bytes, usage, BufferPurpose::Parameter)
     }
 
-    /// Between the two time stamps at the start of `bytes`.
+    /// Nanoseconds between the two time stamps at the start of `bytes`.
     fn nanoseconds(&self, bytes: &[u8]) -> u64 {
         let [start, end] = ticks(bytes);
         (end.saturating_sub(start) as f64 * self.shared.queue.get_timestamp_period() as f64) as u64
@@ -212,7 +212,7 @@ mod tests {
         let mut alignment = Alignment::default();
         assert_eq!(alignment.moment(1000, 2.0, 50), 50);
         assert_eq!(alignment.moment(1010, 2.0, 50), 70);
-        // Submitted at 100, yet stamped as if at 90: the first was later than it seemed.
+        // Submitted at 100, yet stamped as if at 90: so the first stamp was later than assumed.
         assert_eq!(alignment.moment(1020, 2.0, 100), 100);
         assert_eq!(alignment.moment(1030, 2.0, 100), 120);
     }

@@ -1,8 +1,8 @@
-//! Bytes from the device to the host, without blocking unless asked to.
+//! Reads from the device to the host, without blocking unless asked to.
 //!
-//! A read copies to staging memory and maps it. The error words of every program that ran since the
-//! last read travel along; a set one turns the read into [`Error::Index`]. On native devices
-//! somebody must poll: [`ReadFuture::wait`] does it itself, an awaited future has a thread do it.
+//! A read copies to staging memory and maps it. The error words of every program that ran since the last read
+//! are read as well; if one is set, the read fails with [`Error::Index`]. On native devices, someone must poll:
+//! [`ReadFuture::wait`] does so itself, and for an awaited future a thread does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::poller::Done;
 use crate::report::{ErrorReport, Ran};
 use crate::transfer::WORD;
 
-/// Staging buffers that wait for the next read.
+/// Staging buffers kept for later reads.
 #[derive(Default)]
 pub(crate) struct StagingPool {
     free: Vec<Owned>,
@@ -38,7 +38,7 @@ pub(crate) struct BufferRange<'a> {
     pub(crate) bytes: usize,
 }
 
-/// A read under way: resolves to the bytes of every range asked for.
+/// A read in progress: resolves to the bytes of every range requested.
 #[must_use = "a read gives its bytes when awaited"]
 pub struct ReadFuture {
     state: ReadState,
@@ -55,7 +55,7 @@ struct Waiting {
     index: wgpu::SubmissionIndex,
     staging: Vec<Owned>,
     regions: Vec<Region>,
-    /// Who reads, the runs that are looked at (none by reads of our own), and their programs, each once.
+    /// The reading thread, the runs that are checked (none for internal reads), and their programs, each once.
     reader: ThreadId,
     runs: Option<Vec<Ran>>,
     reports: Vec<Arc<ErrorReport>>,
@@ -63,7 +63,7 @@ struct Waiting {
     polled: bool,
 }
 
-/// Where the bytes of a range lie in staging memory.
+/// The range of staging memory that holds the bytes of a request.
 #[derive(Clone, Copy)]
 struct Region {
     staging: usize,
@@ -71,19 +71,19 @@ struct Region {
     bytes: usize,
 }
 
-/// Bytes of memory that are read.
+/// A range of memory to read.
 #[derive(Clone, Debug)]
 pub struct MemoryRange {
     /// What is read.
     pub memory: Memory,
-    /// Bytes before the first that is read.
+    /// Byte offset of the first byte.
     pub offset: usize,
-    /// How many are read.
+    /// How many bytes.
     pub bytes: usize,
 }
 
 impl MemoryRange {
-    /// `bytes` bytes of `memory` from byte `offset` on.
+    /// `bytes` bytes of `memory`, starting at byte `offset`.
     pub fn new(memory: Memory, offset: usize, bytes: usize) -> MemoryRange {
         MemoryRange { memory, offset, bytes }
     }
@@ -103,7 +103,7 @@ impl StagingPool {
         }
     }
 
-    /// Gives up everything.
+    /// Drops everything.
     pub(crate) fn drain(&mut self) -> Vec<Owned> {
         self.bytes = 0;
         std::mem::take(&mut self.free)
@@ -111,7 +111,8 @@ impl StagingPool {
 }
 
 impl GpuDevice {
-    /// Reads ranges after everything asked for so far. A bad index that a kernel met since the last read comes back as [`Error::Index`].
+    /// Reads ranges after all work requested so far. A bad index found by a kernel since the last read comes
+    /// back as [`Error::Index`].
     pub fn read(&self, ranges: &[MemoryRange]) -> ReadFuture {
         let mut spans = Vec::with_capacity(ranges.len());
         for MemoryRange { memory, offset, bytes } in ranges {
@@ -190,7 +191,7 @@ impl GpuDevice {
         Ok(Waiting { device, index, staging, regions, reader, runs, reports, done, polled: false })
     }
 
-    /// Where every span goes, and the sizes of the staging buffers.
+    /// Where every range goes, and the sizes of the staging buffers.
     fn arrange(&self, spans: &[&BufferRange]) -> (Vec<Region>, Vec<usize>) {
         let limit = self.shared.limits.max_buffer_size as usize;
         let mut sizes: Vec<usize> = Vec::new();
@@ -206,7 +207,7 @@ impl GpuDevice {
             Region { staging, offset, bytes: span.bytes }
         });
         let regions = regions.collect();
-        // Powers of two, so that buffers serve other reads too.
+        // Powers of two, so that other reads can reuse the buffers.
         sizes.iter_mut().for_each(|size| *size = (*size).max(256).next_power_of_two().min(limit.max(*size)));
         (regions, sizes)
     }
@@ -268,7 +269,7 @@ impl Drop for ReadFuture {
     }
 }
 
-/// Ends a read before its result was seen: the runs that it looked at stay on the list.
+/// Ends a read before its result was seen: the runs that it checked stay on the list.
 struct Abandon(Option<Waiting>);
 
 impl Drop for Abandon {
@@ -310,7 +311,7 @@ impl Waiting {
         let bad = self.reports.iter().zip(&words).filter_map(|(r, words)| Some((r, r.error(words)?)));
         let bad: Vec<(&Arc<ErrorReport>, Error)> = bad.collect();
         let error = self.runs.and_then(|runs| lock(&shared.reports).close(self.reader, &runs, &bad));
-        // Only now, when whoever ran the program has been told.
+        // Only now, after the threads that ran the program have been told.
         for (report, _) in &bad {
             shared.queue.write_buffer(&report.words, 0, &vec![0; report.bytes()]);
         }
@@ -329,7 +330,7 @@ impl Waiting {
     }
 }
 
-/// Long copies are shared among threads: most of their time goes into touching fresh pages.
+/// Long copies are divided among threads: most of the time goes into touching fresh pages.
 fn to_vec(bytes: &[u8]) -> Vec<u8> {
     if bytes.len() <= 2 * COPY_CHUNK {
         return bytes.to_vec();

@@ -1,10 +1,10 @@
-//! Indices out of range that kernels met: the error words of programs, what they mean, and which threads are
+//! Indices out of range that kernels found: the error words of programs, their meaning, and which threads are
 //! told.
 //!
-//! Every site has words of its own ([`crate::dispatch`]), so an index is never blamed on another op. A read
-//! looks at the words of all programs that ran since the words were last found clean. It does so whichever
-//! thread ran them, since it may read what another thread computed. It returns what it finds. Every other
-//! thread that ran the program gets the same error at its own next read.
+//! Every site has its own words ([`crate::dispatch`]), so an index is never attributed to another op. A read
+//! checks the words of all programs that ran since the words were last clean. It does so whichever thread ran
+//! them, because it may read what another thread computed. It returns what it finds. Every other thread that
+//! ran the program gets the same error at its own next read.
 //!
 //! Invariant: a run stays on the list until a read that began after it has ended. So no thread gets data made
 //! from a bad index without an error.
@@ -20,13 +20,13 @@ use crate::dispatch::{ERROR_WORDS, UNSIGNED};
 use crate::error::Error;
 use crate::transfer::WORD;
 
-/// A program that may meet bad data, and its error words.
+/// A program that may see bad data, and its error words.
 pub(crate) struct ErrorReport {
     pub(crate) words: Owned,
     pub(crate) program: Arc<Program>,
 }
 
-/// Runs whose error words nobody has looked at since, and what was found for threads that did not look themselves.
+/// Runs whose error words nobody has checked since, and errors found on behalf of other threads.
 #[derive(Default)]
 pub(crate) struct Reports {
     runs: Vec<Ran>,
@@ -42,7 +42,7 @@ pub(crate) struct Ran {
     time: u64,
 }
 
-/// Threads that errors wait for; some may have ended.
+/// Most threads for which errors are kept; some of these threads may have ended.
 const MOST_OWED: usize = 1024;
 
 impl ErrorReport {
@@ -60,7 +60,7 @@ impl ErrorReport {
         self.words.size() as usize
     }
 
-    /// What the words say, if they say anything.
+    /// The error that the words describe, if any.
     pub(crate) fn error(&self, words: &[u8]) -> Option<Error> {
         let word = |n: usize| u32::from_le_bytes(words[n * WORD..][..WORD].try_into().expect("four bytes"));
         let sites = 0..words.len() / (ERROR_WORDS * WORD);
@@ -76,7 +76,7 @@ impl ErrorReport {
 }
 
 impl Reports {
-    /// Notes that this thread runs a program.
+    /// Records that this thread runs a program.
     pub(crate) fn ran(&mut self, report: &Arc<ErrorReport>) {
         self.clock += 1;
         let (thread, time) = (std::thread::current().id(), self.clock);
@@ -86,13 +86,13 @@ impl Reports {
         }
     }
 
-    /// The runs that a read has to look at.
+    /// The runs that a read must check.
     pub(crate) fn open(&self) -> Vec<Ran> {
         self.runs.clone()
     }
 
-    /// Closes the runs that a thread's read looked at, and says what it has to return: what it found itself, or what others
-    /// found for it. `found` are the programs whose words said something.
+    /// Removes the runs that a thread's read has checked. Returns the error for that thread: what it found
+    /// itself, or what others found for it. `found` are the programs whose words were set.
     pub(crate) fn close(
         &mut self,
         reader: ThreadId,
@@ -104,8 +104,8 @@ impl Reports {
             let of = |ran: &&Ran| ran.thread != reader && Arc::ptr_eq(&ran.report, report);
             let elsewhere = seen.iter().any(|ran| of(&ran));
             own.get_or_insert_with(|| error.clone().heard_elsewhere(elsewhere));
-            // Those that are not on the list any more have looked by themselves. Those that ran it once more since then are
-            // told too: the words are cleared.
+            // Threads whose runs are not on the list any more have checked by themselves. Threads that ran the
+            // program again since then are told too, because the words are cleared.
             for ran in self.runs.iter().filter(of) {
                 if self.owed.len() >= MOST_OWED {
                     self.owed.clear();

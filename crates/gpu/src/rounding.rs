@@ -1,28 +1,29 @@
-//! Whether an adapter rounds to `f16` as all devices must: to nearest, ties to even.
+//! Tests whether an adapter rounds to `f16` as required: to nearest, ties to even.
 //!
-//! WGSL leaves open how `pack2x16float` rounds, so kernels round by hand before they pack. Rounding by hand
-//! took a third of the time that ends the tile of a product. So each adapter is asked once, with every `f16`
-//! and everything halfway between two. Where all answers are right, kernels leave rounding to the adapter.
+//! WGSL does not specify how `pack2x16float` rounds, so kernels round in software before they pack. That took a
+//! third of the time at the end of a product tile. So each adapter is tested once, with every `f16` value and
+//! every midpoint between two. If all results are right, kernels leave rounding to the adapter.
 
 use half::f16;
 use wgpu::util::{BufferInitDescriptor, DeviceExt};
 
-/// Asks the adapter; no if anything goes wrong.
+/// Tests the adapter; `false` if anything goes wrong.
 pub(crate) fn is_nearest_even(gpu: &wgpu::Device, queue: &wgpu::Queue) -> bool {
     let numbers = numbers();
     words(gpu, queue, &numbers).is_some_and(|words| all_nearest(&numbers, &words))
 }
 
-/// Has the adapter compile, run and read back one small kernel, whatever comes of it.
+/// Makes the adapter compile, run and read back one small kernel, ignoring the result.
 pub(crate) fn ask_once(gpu: &wgpu::Device, queue: &wgpu::Queue) {
     words(gpu, queue, &[1.0]);
 }
 
-/// Every finite half, what lies half way to the next one, its neighbors, and what is too large.
+/// Every finite f16, the midpoints between neighbors and the floats next to them, and values that are too
+/// large.
 fn numbers() -> Vec<f32> {
     let positive = (0..f16::INFINITY.to_bits()).flat_map(|bits| {
         let this = f16::from_bits(bits).to_f32();
-        // Beyond the largest half comes what would be the next one.
+        // After the largest f16, take what the next one would be.
         let next = if bits == f16::MAX.to_bits() { 65_536.0 } else { f16::from_bits(bits + 1).to_f32() };
         let middle = 0.5 * (this + next);
         [this, middle.next_down(), middle, middle.next_up()]
@@ -36,7 +37,7 @@ fn all_nearest(numbers: &[f32], words: &[u32]) -> bool {
     numbers.len() == words.len() && numbers.iter().zip(words).all(|(&x, &word)| as_f16(x) == word)
 }
 
-/// The words that the adapter makes of the numbers.
+/// The words that the adapter computes for the numbers.
 fn words(gpu: &wgpu::Device, queue: &wgpu::Queue, numbers: &[f32]) -> Option<Vec<u32>> {
     let scope = gpu.push_error_scope(wgpu::ErrorFilter::Validation);
     let size = size_of_val(numbers) as u64;

@@ -1,4 +1,4 @@
-//! A kernel as the runtime launches it, whoever wrote its text, and the stages a program is made of.
+//! A kernel as the runtime launches it, whatever the source of its WGSL, and the stages of a program.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use farad_ir::CustomKernel;
 
 use crate::dispatch::{Dispatch, StorageBinding, Word};
 
-/// Launches that follow each other, once or in a loop.
+/// Consecutive launches, run once or in a loop.
 #[derive(Clone, Debug)]
 pub enum LaunchStage {
-    /// One after the other.
+    /// One after another.
     Once(Vec<Routine>),
     /// A body run several times, as [`farad_compile::program::Loop`] says.
     Loop {
@@ -20,25 +20,25 @@ pub enum LaunchStage {
         trips: usize,
         /// From the last position to the first.
         reverse: bool,
-        /// Buffers that the body sees `position · stride` elements further on.
+        /// Buffers that the body sees shifted by `position · stride` elements.
         slots: Vec<(BufferId, usize)>,
-        /// Buffers that change places after every trip.
+        /// Pairs of buffers that are swapped after every trip.
         swaps: Vec<(BufferId, BufferId)>,
         /// What every trip runs.
         body: Vec<Routine>,
     },
 }
 
-/// One launch, with the name that the profile gives it.
+/// One launch, with its label in profiles.
 #[derive(Clone, Debug)]
 pub struct Routine {
     pub(crate) label: Arc<str>,
     pub(crate) wgsl: Arc<str>,
     pub(crate) entry: Cow<'static, str>,
     pub(crate) bindings: Vec<StorageBinding>,
-    /// `None`: the text has no parameter uniform, and storage starts at binding 0.
+    /// `None`: the WGSL has no parameter uniform, and storage starts at binding 0.
     pub(crate) parameters: Option<Vec<Word>>,
-    /// The text knows no slots: in a loop, slices are bound where they start.
+    /// The WGSL knows no slots: in a loop, slices are bound at their start.
     pub(crate) bound_slices: bool,
     pub(crate) reports: bool,
     pub(crate) workgroups: [u32; 3],
@@ -71,7 +71,7 @@ impl Routine {
         }
     }
 
-    /// A kernel of a user's op, bound as [`CustomKernel`] says.
+    /// A kernel of a custom op, bound as [`CustomKernel`] says.
     pub(crate) fn custom(
         label: &str,
         kernel: CustomKernel,
@@ -93,7 +93,8 @@ impl Routine {
                 StorageBinding { buffer: all[argument], write }
             })
             .collect();
-        // What this launch declares, in a loop the slice of it: other launches move their own.
+        // The size that this launch declares; in a loop, that of one slice. Other launches shift their own
+        // buffers.
         let size = |(n, binding): (usize, &StorageBinding)| {
             let buffer = &buffers[binding.buffer.0 as usize];
             let slot = slots.iter().find(|(id, _)| *id == binding.buffer);
@@ -124,7 +125,7 @@ impl Routine {
         }
     }
 
-    /// Storage buffers bound, error words included.
+    /// Storage buffers bound, including the error words.
     pub(crate) fn storage_buffers(&self) -> usize {
         self.bindings.len() + self.reports as usize
     }
@@ -145,8 +146,8 @@ impl LaunchStage {
     }
 }
 
-/// Whether a module declares `@binding(n)` as `read_write`; `None` if it does not declare it.
-/// Custom ops may read in one kernel what they wrote in the one before, and layouts must agree.
+/// Whether a module declares `@binding(n)` as `read_write`; `None` if it does not declare it. A custom op may
+/// read in one kernel what an earlier one wrote, and the layouts must agree.
 fn declared_write(wgsl: &str, n: usize) -> Option<bool> {
     let mut rest = wgsl;
     while let Some(at) = rest.find("@binding") {

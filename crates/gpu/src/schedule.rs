@@ -1,7 +1,7 @@
-//! Stages unrolled into launches: which pipeline, which bind group, which slice of the uniform.
+//! Unrolls stages into launches: pipeline, bind group and slice of the uniform.
 //!
-//! Invariant: all that can be known before a run is in the schedule. Slices of the uniform that hold
-//! parameters of the run come first, so that one short write brings them up to date.
+//! Invariant: everything that can be known before a run is in the schedule. Slices of the uniform with run
+//! parameters come first, so that one short write updates them.
 
 use std::collections::HashMap;
 
@@ -17,9 +17,9 @@ use crate::transfer::WORD;
 pub(crate) struct RunSchedule {
     pub(crate) launches: Vec<ScheduledLaunch>,
     pub(crate) groups: Vec<GroupSpec>,
-    /// The uniform, as the device holds it; parameters of the run are zero until patched.
+    /// The uniform, as on the device; parameters of the run are zero until patched.
     pub(crate) words: Vec<u32>,
-    /// Words of the slices that hold parameters: this many from the first on.
+    /// Size of the slices that hold parameters, at the start of the uniform.
     pub(crate) varying_words: usize,
     /// `(word, parameter)`
     pub(crate) patches: Vec<(u32, u32)>,
@@ -28,7 +28,7 @@ pub(crate) struct RunSchedule {
 /// One dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScheduledLaunch {
-    /// Which routine, counted through all stages.
+    /// The index of the routine, over all stages.
     pub(crate) routine: u32,
     pub(crate) group: u32,
     /// Byte offset of the uniform's slice; `u32::MAX` without a uniform.
@@ -45,25 +45,25 @@ pub(crate) struct GroupSpec {
     pub(crate) slots: Vec<StorageSlot>,
 }
 
-/// A storage array.
+/// A storage array in a bind group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StorageSlot {
     pub(crate) place: Place,
     pub(crate) offset: usize,
-    /// What must be there.
+    /// Bytes that must be available.
     pub(crate) bytes: usize,
-    /// What is bound if the allocation reaches that far.
+    /// Bytes to bind, if the allocation is that long.
     pub(crate) rounded: usize,
 }
 
 impl GroupSpec {
-    /// Whether it binds what a run brings.
+    /// Whether it binds memory that a run supplies.
     pub(crate) fn varies(&self) -> bool {
         self.slots.iter().any(|slot| !matches!(slot.place, Place::Block(_)))
     }
 }
 
-/// Where a loop stands.
+/// The current trip of a loop.
 struct Trip<'a> {
     position: usize,
     odd: bool,
@@ -78,7 +78,7 @@ impl Trip<'_> {
         self.slots.iter().find(|(buffer, _)| *buffer == id).map(|&(_, stride)| stride)
     }
 
-    /// Elements by which the buffer's current slice is further on.
+    /// The offset of the buffer's current slice, in elements.
     fn elements(&self, id: BufferId) -> usize {
         self.stride(id).map_or(0, |stride| stride * self.position)
     }
@@ -104,7 +104,8 @@ struct ScheduleBuilder<'a> {
 }
 
 impl RunSchedule {
-    /// Unrolls stages; `binding_limit` in bytes, slices of the uniform at multiples of `alignment`.
+    /// Unrolls stages; `binding_limit` is in bytes, and slices of the uniform start at multiples of
+    /// `alignment`.
     pub(crate) fn new(
         program: &Program,
         stages: &[LaunchStage],
@@ -185,7 +186,7 @@ impl ScheduleBuilder<'_> {
         if slot.bytes > self.binding_limit {
             return Err(Error::TooLarge { op: "load", asked: slot.bytes, limit: self.binding_limit });
         }
-        // Users' texts ask for array lengths, which must be true to the element.
+        // Custom ops query array lengths, which must be exact.
         let multiple = if routine.bound_slices { WORD } else { 4 * WORD };
         slot.rounded = slot.bytes.max(1).next_multiple_of(multiple).min(self.binding_limit / WORD * WORD);
         Ok(slot)
@@ -205,7 +206,7 @@ impl ScheduleBuilder<'_> {
         })
     }
 
-    /// Gives every slice its place: those with parameters of the run first.
+    /// Assigns offsets to all slices: those with run parameters first.
     fn finish(self, alignment: usize) -> RunSchedule {
         let varies = |words: &[Word]| words.iter().any(|word| matches!(word, Word::Parameter(_)));
         let mut order: Vec<usize> = (0..self.contents.len()).collect();
@@ -220,7 +221,7 @@ impl ScheduleBuilder<'_> {
             for (n, word) in words.iter().enumerate() {
                 if let Word::Parameter(parameter) = *word {
                     schedule.patches.push(((start + n) as u32, parameter as u32));
-                    // Every run writes its slices whole: fixed words stand behind parameters too.
+                    // Every run writes whole slices, including the fixed words after the parameters.
                     schedule.varying_words = start + words.len();
                 }
                 schedule.words.push(if let Word::Fixed(value) = *word { value } else { 0 });
@@ -235,7 +236,7 @@ impl ScheduleBuilder<'_> {
     }
 }
 
-/// Words of a uniform: whole `vec4`s, at least one.
+/// Size of a uniform in words: whole `vec4`s, at least one.
 fn padded(words: usize) -> usize {
     words.max(1).next_multiple_of(4)
 }

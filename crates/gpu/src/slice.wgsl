@@ -1,5 +1,5 @@
-// Copies one slice of a sequence to or from memory that a custom op can bind.
-// parameters: words to copy, elements before the source, elements before the target, bytes an element.
+// Copies one slice of a sequence to or from memory that a custom op can bind. parameters: words to copy, offset
+// in the source, offset in the target (both in elements), bytes per element.
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> source: array<u32>;

@@ -1,12 +1,12 @@
-//! What waits for the queue, and when it is submitted.
+//! Work that waits for the queue, and when it is submitted.
 //!
 //! While the GPU is busy, several runs share one submission, because a submission costs about as much as ten
-//! small kernels. At most [`HELD`] runs are held back, however many copies lie between them, and at most
-//! [`HELD_LAUNCHES`] launches. After a run or a read the host is at most [`RUN_AHEAD`] submissions ahead,
-//! whatever they hold; then it waits. Uploads are not limited in this way.
+//! small kernels. At most [`HELD`] runs are held back, however many copies are between them, and at most
+//! [`HELD_LAUNCHES`] launches. After a run or a read, the host waits until at most [`RUN_AHEAD`] submissions
+//! are in flight. Uploads are not limited in this way.
 //!
-//! Invariant: everything that reaches the queue passes through [`Shared::submit_locked`], so that transfers
-//! in the pending encoder come before work that was asked for after them. Start at [`GpuDevice::append_run`].
+//! Invariant: everything that reaches the queue passes through [`Shared::submit_locked`], so that transfers in
+//! the pending encoder come before later work. Start at [`GpuDevice::append_run`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use crate::device::{GpuDevice, Shared, lock};
 use crate::error::Error;
 use crate::heuristics::submissions::{BUSY, HELD, HELD_LAUNCHES, LOOK, RUN_AHEAD};
 
-/// Work that waits for the next submission, and submissions that are not known to be done.
+/// Work that waits for the next submission, and submissions that may not be done.
 #[derive(Default)]
 pub(crate) struct Pending {
     pub(crate) encoder: Option<wgpu::CommandEncoder>,
     /// Bytes in wgpu's staging memory, which the next submission frees.
     pub(crate) staged: usize,
-    /// Buffers that the pool gave up; destroyed once nothing unsubmitted can name them.
+    /// Buffers dropped from the pool; destroyed once no unsubmitted command can name them.
     pub(crate) doomed: Vec<Owned>,
-    /// The pass that runs are appended to while the device has enough to do.
+    /// The pass that runs are appended to while the device is busy.
     open: Option<Open>,
     /// Passes that were closed because something else had to come after them.
     held: Vec<wgpu::CommandBuffer>,
@@ -50,11 +50,11 @@ struct Open {
 }
 
 impl GpuDevice {
-    /// Waits until everything submitted is done.
+    /// Waits until all submitted work is done.
     pub fn wait(&self) -> Result<(), Error> {
         self.check()?;
         self.shared.flush();
-        // Another thread's submissions from here on keep their places in the line.
+        // Submissions of other threads from here on stay in the queue.
         let waited = std::mem::take(&mut lock(&self.shared.pending).in_flight).len();
         self.shared.poll(wgpu::PollType::wait_indefinitely());
         LiveCounters::add(&self.shared.tally.awaited, waited);
@@ -65,9 +65,9 @@ impl GpuDevice {
         self.shared.submit(Some(commands))
     }
 
-    /// Appends a run to the open pass and submits it, unless the device has enough to do and few
-    /// runs wait: a submission costs the host and the device more than a small program does. Frees
-    /// what is done, and waits if the host is too far ahead.
+    /// Appends a run to the open pass. Submits the pass unless the device is busy and few runs wait: a
+    /// submission costs the host and the device more than a small program does. Frees what is done, and waits
+    /// if the host is too far ahead.
     pub(crate) fn append_run(&self, launches: usize, encode: impl FnOnce(&mut wgpu::ComputePass)) {
         let shared = &*self.shared;
         let mut pending = lock(&shared.pending);
@@ -76,7 +76,7 @@ impl GpuDevice {
         pending.runs += 1;
         pending.launches += launches;
         if busy && pending.runs < HELD && pending.launches < HELD_LAUNCHES {
-            // Looking at the device's progress costs as much as a run; every few will do.
+            // Checking the device's progress costs as much as a run, so check only every few runs.
             let look = pending.runs.is_multiple_of(LOOK);
             drop(pending);
             if look {
@@ -100,8 +100,8 @@ impl Shared {
         index
     }
 
-    /// Submits what is pending, then `commands`. Runs and reads call [`Shared::keep_pace`] once the
-    /// lock is gone; uploads and flushes leave that to the next of them.
+    /// Submits what is pending, then `commands`. Runs and reads call [`Shared::keep_pace`] once the lock is
+    /// released; uploads and flushes leave that to the next of these.
     pub(crate) fn submit_locked(
         &self,
         pending: &mut Pending,
@@ -126,7 +126,7 @@ impl Shared {
         index
     }
 
-    /// Waits until at most [`RUN_AHEAD`] submissions are in flight; whether it had to.
+    /// Waits until at most [`RUN_AHEAD`] submissions are in flight; returns whether it had to.
     pub(crate) fn keep_pace(&self) -> bool {
         let (surplus, oldest) = {
             let in_flight = &mut lock(&self.pending).in_flight;
@@ -154,7 +154,7 @@ impl Pending {
         self.encoder.is_some() || self.open.is_some() || !self.held.is_empty()
     }
 
-    /// The open pass, after whatever transfers wait.
+    /// The open pass, after any pending transfers.
     fn open(&mut self, shared: &Shared) -> &mut Open {
         let encoder = &mut self.encoder;
         self.open.get_or_insert_with(|| {

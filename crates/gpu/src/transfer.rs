@@ -1,7 +1,7 @@
-//! Bytes from the host to the device, and from one place on the device to another.
+//! Transfers from the host to the device, and copies on the device.
 //!
-//! Copies wait in the pending encoder; a write flushes it first, since the queue would otherwise
-//! carry out the write before them.
+//! Copies wait in the pending encoder. A write flushes it first, because otherwise the queue would execute the
+//! write before them.
 
 use farad_runtime::Memory;
 use farad_runtime::profile::Phase;
@@ -15,8 +15,8 @@ use crate::memory::OnGpu;
 pub(crate) const WORD: usize = 4;
 
 impl GpuDevice {
-    /// Writes `data` at a byte offset that is a multiple of 4. If its length is not, the rest of the
-    /// last word becomes zero.
+    /// Writes `data` at a byte offset that is a multiple of 4. If its length is not, the rest of the last word
+    /// is zeroed.
     pub fn write(&self, memory: &Memory, offset: usize, data: &[u8]) -> Result<(), Error> {
         self.check()?;
         memory.check_home("write", self)?;
@@ -49,15 +49,15 @@ impl GpuDevice {
         }
         drop(pending);
         if data.len() == STAGED {
-            // A long upload: let finished staging memory go before taking more.
+            // A long upload: free finished staging memory before using more.
             self.shared.flush();
             self.shared.poll(wgpu::PollType::wait_indefinitely());
         }
         self.shared.keep_pace();
     }
 
-    /// Copies on the device, in order with runs. Offsets are multiples of 4; a length that is not
-    /// is rounded up. Source and target may be the same memory, and may overlap.
+    /// Copies on the device, in order with runs. Offsets must be multiples of 4; the length is rounded up to
+    /// one. Source and target may be the same memory, and may overlap.
     pub fn copy(&self, from: (&Memory, usize), to: (&Memory, usize), bytes: usize) -> Result<(), Error> {
         self.check()?;
         from.0.check_home("copy", self)?;

@@ -1,6 +1,6 @@
-//! Times all tiles for the products that a device has run, and says which is fastest.
+//! Times all tiles for the products that a device has run, and finds the fastest.
 //!
-//! Invariant: a tile is refused, however fast, if its error exceeds 1.5 times that of the rule's tile plus
+//! Invariant: a tile is refused, however fast, if its error exceeds 1.5 times the error of the rule's tile plus
 //! 1e-7. Start at [`GpuDevice::tune`].
 
 use std::collections::BTreeMap;
@@ -22,21 +22,20 @@ use crate::read::MemoryRange;
 use crate::render::product::ProductTile;
 use crate::tuning::tiles;
 
-/// Runs that are timed, of which the middle one counts.
+/// Number of timed runs; their median counts.
 const RUNS: usize = 9;
-/// Seconds of runs before that, at least, and how many are in flight: a GPU raises its clocks only under
-/// load.
+/// Minimum seconds of runs before that, and how many are in flight: a GPU raises its clocks only under load.
 const WARM: (f64, usize) = (0.15, 16);
-/// Seconds before a shape's first tile: the GPU was idle while the host made the numbers.
+/// Seconds before a shape's first tile, because the GPU was idle while the host made the data.
 const WARM_FIRST: f64 = 0.6;
 /// Elements of the result that are compared with f64.
 const SAMPLES: usize = 64;
-/// A tile must take at most this part of the rule's time to get into the table.
+/// A tile must take at most this fraction of the rule's time to get into the table.
 const GAIN: f64 = 0.97;
-/// The error that a tile may have, against the rule's, and on top of it.
+/// The error that a tile may have: a factor on the rule's error, and an addition to it.
 const WORSE: (f64, f64) = (1.5, 1e-7);
 
-/// Chooses among the variants of a shape, of which the first is the rule's.
+/// Chooses among the variants of a shape; the first is the rule's.
 fn choose(shape: ProductShape, variants: Vec<Variant>) -> Option<Tuned> {
     let rule = variants.first()?.clone();
     let quicker = |v: &&Variant| (v.nanoseconds as f64) < GAIN * rule.nanoseconds as f64;
@@ -49,8 +48,8 @@ fn choose(shape: ProductShape, variants: Vec<Variant>) -> Option<Tuned> {
 }
 
 impl GpuDevice {
-    /// Times every tile that can make products of these shapes, on random numbers; `progress` is told the
-    /// number of each before it starts. Shapes that one binding cannot hold are left out.
+    /// Times every tile that can compute products of these shapes, on random data. Calls `progress` with the
+    /// index of each shape before it starts. Shapes that do not fit in one binding are skipped.
     pub fn tune(
         &self,
         shapes: &[ProductShape],
@@ -83,7 +82,7 @@ impl GpuDevice {
         Tuning { adapter: self.adapter_name(), products }
     }
 
-    /// Adapter and driver, as tables name them.
+    /// Adapter and driver, as written in tuning tables.
     pub fn adapter_name(&self) -> String {
         let info = self.info();
         format!("{}, {}, {}", info.name, info.backend, info.driver)
@@ -94,7 +93,7 @@ impl GpuDevice {
 struct TuningTrial<'d> {
     device: &'d GpuDevice,
     shape: ProductShape,
-    /// The operands as they lie, on the host and on the device.
+    /// The operands in their memory layout, on the host and on the device.
     host: [Vec<f32>; 2],
     operands: [Memory; 2],
     result: Memory,
@@ -165,7 +164,7 @@ impl<'d> TuningTrial<'d> {
         }
     }
 
-    /// Times a tile after so many seconds of runs.
+    /// Times a tile after `warm` seconds of runs.
     fn time(&self, tile: ProductTile, warm: f64) -> Result<Variant, Error> {
         let products = BTreeMap::from([(self.shape, tile.name())]);
         let tuning = Tuning { adapter: String::new(), products };
@@ -176,7 +175,7 @@ impl<'d> TuningTrial<'d> {
             let first = Instant::now();
             run()?;
             self.device.wait()?;
-            // Slow products are load enough one by one.
+            // A slow product is enough load by itself.
             if first.elapsed().as_secs_f64() < WARM.0 / WARM.1 as f64 {
                 (1..WARM.1).try_for_each(|_| run())?;
                 self.device.wait()?;
@@ -205,12 +204,12 @@ impl<'d> TuningTrial<'d> {
         executable.run(&[(a, 0), (b, 0)], &[], &[&self.result])
     }
 
-    /// Norm-wise, relative, of a sample against f64.
+    /// The norm-wise relative error of a sample against f64.
     fn error(&self) -> Result<f64, Error> {
         let ProductShape { batch, m, k, n, is_f16, turned } = self.shape;
         let size = if is_f16 { 2 } else { 4 };
         let places: Vec<usize> = (0..SAMPLES).map(|s| (s * 7_919 + 13) * 104_729 % (batch * m * n)).collect();
-        // Reads are of whole words.
+        // Reads must be of whole words.
         let spans = places.iter().map(|place| MemoryRange::new(self.result.clone(), place * size / 4 * 4, 4));
         let words = self.device.read_blocking(&spans.collect::<Vec<_>>())?;
         let (mut wrong, mut right) = (0.0, 0.0);

@@ -2,7 +2,7 @@
 //!
 //! A table is for one adapter and driver, and checkpoints name it.
 //!
-//! Invariant: without a table the fixed rule decides, so that runs repeat bit for bit. A table never makes a
+//! Invariant: without a table the fixed rule decides, so that runs are bit-identical. A table never makes a
 //! product use a tile that the adapter cannot run.
 
 use farad_compile::program::{Kernel, Product, Program};
@@ -25,7 +25,7 @@ pub(crate) fn shape_of(product: &Product, program: &Program) -> ProductShape {
     }
 }
 
-/// The shapes of all products of a program that are made in tiles, each once.
+/// The shapes of all products of a program that are computed in tiles, each once.
 pub(crate) fn shapes(program: &Program) -> Vec<ProductShape> {
     let mut shapes = Vec::new();
     let mut add = |kernel: &Kernel| {

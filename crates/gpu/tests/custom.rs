@@ -11,8 +11,8 @@ use farad_compile::program::{
 use farad_gpu::{Error, Options};
 use farad_ir::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Words};
 
-/// `y = 2 · x + 1`, in two kernels: the first doubles into scratch, the second reads that alone and
-/// adds its parameter.
+/// `y = 2 · x + 1`, in two kernels: the first doubles into scratch, the second reads only that and adds its
+/// parameter.
 #[derive(Debug, Hash)]
 struct DoubleAndAdd;
 
@@ -62,7 +62,7 @@ impl CustomOp for DoubleAndAdd {
     }
 }
 
-/// `trips` slices of `len` elements; one trip is no loop.
+/// `trips` slices of `len` elements; a single trip needs no loop.
 fn program(trips: usize, len: usize, dtype: DType) -> Program {
     let spec = Spec { dtype, len: trips * len };
     let buffer = |place, len| ProgramBuffer { place, offset: 0, dtype, len };
@@ -96,7 +96,7 @@ fn custom_ops_run_alone_and_on_slices() {
     let _turn = turn();
     for core in [false, true] {
         let Some(device) = open(Options { core, ..Options::default() }) else { return };
-        // 5 and 65 floats start at no legal binding offset, 64 do.
+        // Slices of 5 and of 65 floats do not start at valid binding offsets, slices of 64 do.
         for (trips, len, dispatches) in [(1, 100, 2), (4, 64, 8), (3, 5, 12), (7, 65, 28)] {
             let executable = device.load(Arc::new(program(trips, len, DType::F32))).unwrap();
             assert_eq!(executable.dispatches(), dispatches, "{trips} trips over {len}");

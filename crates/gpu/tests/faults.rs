@@ -1,4 +1,4 @@
-//! What goes wrong is an error that says so, and leaves the device usable.
+//! Every failure is an error that says what is wrong and leaves the device usable.
 
 mod device;
 mod kernels;
@@ -26,7 +26,7 @@ fn a_bad_index_is_reported_once_by_the_next_read() {
     assert_eq!(read(&device, &good, 1), [7.0]);
     executable.run(&[(&bad, 0)], &[], &[]).unwrap();
     executable.run(&[(&good, 0)], &[], &[]).unwrap();
-    // A read that nobody waits for takes no report away.
+    // A read that nobody waits for consumes no report.
     drop(device.read(&[MemoryRange::new(good.clone(), 0, 4)]));
     let error = device.read_blocking(&[MemoryRange::new(good.clone(), 0, 4)]).unwrap_err();
     let Error::Index { op, location: Some(location), index: -4, size: 50, elsewhere: false } = &error else {
@@ -55,7 +55,7 @@ fn a_shader_that_does_not_compile_is_an_error_with_its_text() {
     };
     assert!(bad("fn main( {").contains("expected"), "a parse error says what was expected");
     bad("@compute @workgroup_size(1) fn other() {}");
-    // The device is none the worse for it.
+    // The device is still usable.
     let x = floats(&device, &ramp());
     counter(&device).run(&[(&x, 0)], &[], &[&x]).unwrap();
     assert_eq!(read(&device, &x, 2), [1.0, 2.0]);
@@ -67,8 +67,8 @@ fn misuse_that_wgpu_finds_is_an_error_and_not_a_panic() {
     let Some(device) = open(Options::default()) else { return };
     let executable = affine(&device);
     let x = floats(&device, &ramp());
-    // Block and input are read and written apart, but here input and output are one memory, through
-    // two kernels: allowed. One kernel that reads and writes one memory is not.
+    // Input and output are one memory here, used through two kernels with a block between them: allowed. A
+    // single kernel that reads and writes one memory is not.
     let program = Program {
         inputs: vec![spec(LEN)],
         outputs: vec![ProgramOutput { spec: spec(LEN), donor: None }],

@@ -1,4 +1,4 @@
-//! Whose memory it is, what holds it, and what happens when there is no more.
+//! Which device memory belongs to, what holds it, and what happens when it runs out.
 
 mod device;
 mod kernels;
@@ -24,7 +24,7 @@ fn memory_of_another_handle_is_refused() {
     let executable = counter(&device);
     refused(executable.run(&[(&foreign, 0)], &[], &[&own]), "run");
     refused(executable.run(&[(&own, 0)], &[], &[&foreign]), "run");
-    // Both go on.
+    // Both devices are still usable.
     executable.run(&[(&own, 0)], &[], &[&own]).unwrap();
     assert_eq!((read(&device, &own, 1), read(&other, &foreign, 1)), (vec![2.0], vec![5.0]));
 }
@@ -45,13 +45,13 @@ fn a_limit_names_what_holds_the_memory_and_the_device_goes_on() {
         assert_eq!((holdings.tensors, holdings.pool), (3 * (16 << 10) + 512, 0));
         assert_eq!(*holdings, device.holdings());
         assert!(holdings.parameters > 0, "{error}");
-        // What runs needs nothing new; a read needs staging memory, which is counted too.
+        // A run needs no new memory; a read needs staging memory, which is counted too.
         executable.run(&[(&x, 0)], &[], &[&x]).unwrap();
         assert_eq!(device.read_blocking(&[MemoryRange::new(x.clone(), 0, 400)]).unwrap()[0].len(), 400);
         assert!(device.holdings().staging >= 400);
         let error = device.read_blocking(&[MemoryRange::new(held[0].clone(), 0, 16 << 10)]).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
-        // Memory in the pool, of another size, makes room where it is needed: for staging too.
+        // Pooled memory of another size is freed when needed, also for staging.
         drop(held);
         assert_eq!(device.holdings().pool, 3 * (16 << 10));
         let large = device.allocate(32 << 10).unwrap();

@@ -1,4 +1,4 @@
-//! Whole programs: rendered kernels through the runtime, on both kinds of device.
+//! Whole programs: rendered kernels run by the runtime, on both kinds of device.
 
 mod device;
 
@@ -83,7 +83,7 @@ fn loops_accumulate_over_a_sequence() {
     let _turn = turn();
     for (core, reverse) in [(false, false), (false, true), (true, true)] {
         let Some(device) = open(Options { core, ..Options::default() }) else { return };
-        // next = carry · p + sequence[t], carries swapped; every next carry also goes to an output.
+        // next = carry · p + sequence[t], carries swapped; every next carry is also written to an output.
         let body = vec![multiply_add(2, 0, 3), multiply_add(2, 0, 1)];
         let slots = vec![(BufferId(0), LEN), (BufferId(1), LEN)];
         let swaps = vec![(BufferId(2), BufferId(3))];
@@ -168,7 +168,7 @@ fn a_take_out_of_range_is_reported_with_its_site() {
     }
 }
 
-/// One kernel, whose text depends on the number of additions.
+/// A program of one kernel, whose WGSL depends on the number of additions.
 fn additions(count: u32) -> Arc<Program> {
     let mut tape = vec![instr(Code::Load(BufferId(0), View::contiguous(&[LEN])), DType::F32)];
     tape.extend((0..count).map(|n| instr(Code::Binary(Binary::Add, Reg(n), Reg(0)), DType::F32)));
@@ -181,7 +181,7 @@ fn additions(count: u32) -> Arc<Program> {
     })
 }
 
-/// Opens a device, runs a program on it, closes it; gives the bytes of pipelines that it found on disk.
+/// Opens a device, runs a program on it, and closes it; returns the bytes of pipelines found on disk.
 fn run_once(cache: Option<&'static Path>, additions_made: u32) -> Option<u64> {
     let device = open(Options { cache, ..Options::default() })?;
     let executable = device.load(additions(additions_made)).unwrap();
@@ -194,7 +194,7 @@ fn run_once(cache: Option<&'static Path>, additions_made: u32) -> Option<u64> {
     Some(found)
 }
 
-/// The messages of a function that are not for debugging.
+/// The log messages of a function, without those for debugging.
 fn messages(work: impl FnOnce()) -> Vec<String> {
     #[derive(Clone, Default)]
     struct Listener(Arc<Mutex<Vec<String>>>);
@@ -227,7 +227,7 @@ fn messages(work: impl FnOnce()) -> Vec<String> {
     heard.clone()
 }
 
-/// A folder that is not there yet.
+/// A folder that does not exist yet.
 fn folder(name: &str) -> &'static Path {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     Box::leak(path.into_boxed_path())
@@ -257,7 +257,7 @@ fn pipelines_are_kept_on_disk_for_the_next_device() {
         let heard = messages(|| assert_eq!(run_once(Some(folder), 2), Some(0)));
         let [line] = &heard[..] else { panic!("one line: {heard:?}") };
         assert!(line.contains("the file of pipelines is ignored: ") && line.contains("pipelines-"), "{line}");
-        // It was written again, whole.
+        // The file was written again, complete.
         assert_eq!(messages(|| assert!(run_once(Some(folder), 2) > Some(0))), [""; 0]);
     }
     assert_eq!(files(folder).len(), 1, "nothing is left beside it");

@@ -128,7 +128,7 @@ fn memory_returns_to_the_pool_and_zeroed_memory_is_zero() {
     let again = device.allocate_zeroed(400).unwrap();
     assert_eq!(read(&device, &again, 100), [0.0; 100]);
     let counters = device.counters();
-    // What came back last is left alone, so that who writes next need not wait for who wrote last.
+    // The most recently freed memory is skipped, so that the next writer need not wait for the last.
     assert_eq!((counters.allocations, counters.bytes_live, counters.bytes_peak), (2, 512, 512));
     let other = device.allocate_zeroed(400).unwrap();
     assert_eq!(read(&device, &other, 100), [0.0; 100]);
@@ -143,7 +143,7 @@ fn memory_returns_to_the_pool_and_zeroed_memory_is_zero() {
 #[test]
 fn the_pool_gives_memory_up_when_it_holds_too_much() {
     let _turn = turn();
-    // 4 KiB to 128 MiB: more than the 256 MiB that may wait.
+    // 4 KiB to 128 MiB: more than the 256 MiB that the pool may hold.
     let device = GpuDevice::open(0, Options { noop: true, ..Options::default() }).unwrap();
     let sizes: Vec<usize> = (12..28).map(|power| 1 << power).chain([100 << 20, 120 << 20]).collect();
     let memories: Vec<_> = sizes.iter().map(|&bytes| device.allocate(bytes).unwrap()).collect();
@@ -163,13 +163,13 @@ fn copies_are_ordered_with_writes_and_work_inside_one_memory() {
     let Some(device) = open(Options::default()) else { return };
     let (a, b) = (floats(&device, &[1.0, 2.0, 3.0, 4.0]), floats(&device, &[0.0; 4]));
     device.copy((&a, 0), (&b, 0), 16).unwrap();
-    // The copy was asked for first, so it must not see this.
+    // The copy was requested first, so it must not see this.
     device.write(&a, 0, &9.0f32.to_le_bytes()).unwrap();
     assert_eq!(read(&device, &b, 4), [1.0, 2.0, 3.0, 4.0]);
     assert_eq!(read(&device, &a, 4), [9.0, 2.0, 3.0, 4.0]);
     device.copy((&b, 0), (&b, 4), 12).unwrap();
     assert_eq!(read(&device, &b, 4), [1.0, 1.0, 2.0, 3.0]);
-    // The source may be gone before the copy is submitted.
+    // The source may be dropped before the copy is submitted.
     let source = floats(&device, &[7.0, 8.0]);
     device.copy((&source, 0), (&a, 8), 8).unwrap();
     drop(source);

@@ -1,8 +1,8 @@
-//! Finding GPUs says nothing on the terminal, also where there is no runtime folder, as on servers and in containers.
+//! Enumerating GPUs prints nothing, even without a runtime folder, as on servers and in containers.
 
 use std::process::Command;
 
-/// Set in the process that looks for adapters.
+/// Set in the child process that looks for adapters.
 const CHILD: &str = "FARAD_QUIET_CHILD";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Hand-written dispatches through the runtime: what a replay costs, and that it is right.
+//! Hand-written dispatches run by the runtime: what a replay costs, and that it is right.
 
 mod device;
 mod kernels;
@@ -33,7 +33,7 @@ fn a_replay_creates_nothing_and_submits_once() {
     let created = |c: &GpuCounters| (c.pipelines, c.bind_groups, c.allocations, c.uploads, c.reads);
     assert_eq!(created(&after), created(&before));
     assert_eq!(after.pipelines, 1, "equal text is one pipeline");
-    // New numbers cost one upload.
+    // New parameters cost one upload.
     run(-1.0, 4.0);
     assert_eq!(device.counters().uploads - after.uploads, 1);
     assert_eq!(read(&device, &y, LEN), expect_affine(-1.0, 4.0));
@@ -56,7 +56,7 @@ fn alternating_memories_find_their_bind_groups_again() {
     let before = device.counters().bind_groups;
     (0..12).for_each(round);
     assert_eq!(device.counters().bind_groups, before);
-    // More memories than are remembered: still right.
+    // More memories than bind groups are kept for: still right.
     let many: Vec<Memory> = (0..12).map(|_| floats(&device, &ramp())).collect();
     for x in many.iter().chain(&many) {
         executable.run(&[(x, 0)], &bits(&[2.0, 0.0]), &[&outputs[0]]).unwrap();
@@ -116,7 +116,7 @@ fn inputs_may_start_inside_a_memory() {
     assert_eq!(read(&device, &arena, 129)[128], 3.0);
 }
 
-/// `trips` slices of a sequence, each twice the one before in time plus one: tests slots and swaps.
+/// `trips` slices of a sequence: each result is twice its input plus one. Tests slots and swaps.
 #[test]
 fn loops_walk_slots_and_swap_carries() {
     const TRIPS: usize = 5;
@@ -201,7 +201,7 @@ fn copies_and_runs_keep_their_order() {
     assert_eq!((to_floats(&both[0]), to_floats(&both[1])), (vec![2.0; LEN], vec![1.0; LEN]));
 }
 
-/// Every step's result is kept by a copy, as a weight that somebody holds is.
+/// Every step's result is copied, as a weight that someone else holds would be.
 #[test]
 fn runs_between_copies_keep_their_own_parameters() {
     const STEPS: usize = 40;
@@ -239,7 +239,7 @@ fn the_host_stays_few_submissions_ahead_while_it_uploads_every_step() {
     assert_eq!(read(&device, &x, 1), [30.0]);
 }
 
-/// Gives the device a few milliseconds of copies to do.
+/// Keeps the device busy with copies for a few milliseconds.
 fn occupy(device: &GpuDevice) {
     const BYTES: usize = 32 << 20;
     let (from, to) = (device.allocate(BYTES).unwrap(), device.allocate(BYTES).unwrap());
@@ -259,10 +259,10 @@ fn noop_devices_count_without_computing() {
     assert_eq!(read(&device, &x, LEN), ramp());
 }
 
-/// What the test below gives to itself.
+/// The environment variable that the test below sets for its child process.
 const LEAVES: &str = "FARAD_TEST_LEAVES";
 
-/// Some tenths of a second on a GPU in software.
+/// Takes some tenths of a second on a software GPU.
 const LONG: &str = "
 @group(0) @binding(0) var<uniform> p: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read_write> x: array<f32>;
@@ -274,7 +274,7 @@ const LONG: &str = "
     }
 }";
 
-/// Drivers in software have threads that run kernels while the process clears its libraries away.
+/// Software drivers have threads that run kernels while the process unloads its libraries.
 #[test]
 fn a_process_may_end_while_work_is_in_flight() {
     let _turn = turn();
@@ -292,7 +292,7 @@ fn a_process_may_end_while_work_is_in_flight() {
                 .unwrap();
         let x = floats(&device, &ramp());
         (0..3).for_each(|_| executable.run(&[(&x, 0)], &[], &[&x]).unwrap());
-        // A future that was polled once has a thread that goes on polling.
+        // Polling a future once starts a thread that goes on polling.
         let mut read = device.read(&[MemoryRange::new(x.clone(), 0, 4)]);
         let _ = pin!(&mut read).poll(&mut Context::from_waker(Waker::noop()));
         std::mem::forget((read, x, executable));

@@ -1,4 +1,4 @@
-//! Every WGSL file of the workspace is valid as it lies on disk, in core WGSL, whoever makes a kernel of it.
+//! Every WGSL file of the workspace is valid core WGSL as it is on disk, whichever crate uses it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What naga has against a text.
+/// naga's objection to a text, if any.
 fn fault(text: &str) -> Option<String> {
     let module = match naga::front::wgsl::parse_str(text) {
         Ok(module) => module,
         Err(error) => return Some(error.emit_to_string(text)),
     };
-    // Packing halves is core WGSL; naga names it because some backends lack it.
+    // Packing f16 is core WGSL; naga has a capability for it because some backends lack it.
     let core = Capabilities::SHADER_FLOAT16_IN_FLOAT32;
     let mut validator = Validator::new(ValidationFlags::all(), core);
     validator.validate(&module).err().map(|error| error.emit_to_string(text))

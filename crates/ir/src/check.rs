@@ -1,7 +1,8 @@
-//! Whether a graph is one: operands before users, and every node of the shape and dtype that its op's rule gives.
+//! Checks that a graph is valid: operands come before users, and every node has the shape and dtype that its
+//! op's rule gives.
 //!
-//! What is pushed is checked when it is pushed. Passes append nodes as they are, so compilers look at the whole graph
-//! after each pass (in debug builds). Start at [`Graph::check`].
+//! [`Graph::push`] checks every node. Passes append nodes without a check, so the compiler checks the whole
+//! graph after each pass (in debug builds). Start at [`Graph::check`].
 
 use crate::dtype::DType;
 use crate::error::OpError;
@@ -10,7 +11,7 @@ use crate::op::Op;
 use crate::scan::Scan;
 use crate::shape::Shape;
 
-/// Why a graph is none. Nodes are called by their numbers, as in the graph's text ([`Graph::show`]).
+/// Why a graph is invalid. Nodes are named by their numbers, as in the graph's text ([`Graph::show`]).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum GraphError {
@@ -18,14 +19,14 @@ pub enum GraphError {
         "graph: an operand does not come before its user: n{node} = {op} n{operand} ({operand} vs {node})"
     )]
     Order { node: u32, op: String, operand: u32 },
-    #[error("graph: an output is no node: n{output} ({output} vs {count} nodes)")]
+    #[error("graph: an output does not exist: n{output} ({output} vs {count} nodes)")]
     Output { output: u32, count: usize },
-    #[error("graph: a node's kind is not what its op gives: n{node} = {op} ({is} vs {rule})")]
+    #[error("graph: a node's shape or dtype differs from its op's rule: n{node} = {op} ({is} vs {rule})")]
     Kind { node: u32, op: String, is: String, rule: String },
     #[error("graph: an op does not take its operands: n{node}: {error}")]
     Op { node: u32, error: OpError },
     #[error(
-        "graph: an operand of a loop is not what its body reads: n{node}, operand {operand} ({given} vs {read})"
+        "graph: an operand of a loop differs from what its body reads: n{node}, operand {operand} ({given} vs {read})"
     )]
     BodyInput { node: u32, operand: usize, given: String, read: String },
     #[error("graph: in the body of n{node}: {error}")]
@@ -33,7 +34,8 @@ pub enum GraphError {
 }
 
 impl Graph {
-    /// Whether operands come before users, outputs exist, and every node has the shape and dtype of its op's rule.
+    /// Checks that operands come before users, outputs exist, and every node has the shape and dtype of its
+    /// op's rule.
     ///
     /// ```
     /// use farad_ir::{DType, Graph, NodeId, Shape, Unary};
@@ -81,7 +83,7 @@ impl Graph {
         node.operands.iter().map(|&operand| (self.shape(operand), self.dtype(operand))).collect()
     }
 
-    /// What a pick takes out of the node that it picks from.
+    /// The shape and dtype of output `n` of the node that a pick reads.
     fn picked(&self, node: &Node, n: usize) -> Result<(Shape, DType), OpError> {
         let least = n + 1;
         let &from = node.operands.first().ok_or(OpError::Arity { op: "pick", got: 0, least: 1 })?;
@@ -93,7 +95,7 @@ impl Graph {
         results.get(n).copied().ok_or(OpError::Arity { op: "pick", got: results.len(), least })
     }
 
-    /// The body of a loop is a graph too, whose inputs are what the loop is given.
+    /// Checks the body of a loop, a graph whose inputs are the operands of the loop.
     fn check_body(&self, id: NodeId, scan: &Scan) -> Result<(), GraphError> {
         let inside = |error| GraphError::Body { node: id.0, error: Box::new(error) };
         scan.body.check(&scan.outputs).map_err(inside)?;
@@ -148,10 +150,11 @@ mod tests {
     #[test]
     fn a_node_has_the_kind_of_its_op() {
         let text = error(|graph| graph.nodes[2].shape = Shape::new(&[2, 3]));
-        let wanted = "graph: a node's kind is not what its op gives: n2 = permute (f32[2, 3] vs f32[3, 2])";
+        let wanted = "graph: a node's shape or dtype differs from its op's rule: n2 = permute (f32[2, 3] vs f32[3, 2])";
         assert_eq!(text, wanted);
         let text = error(|graph| graph.nodes[1].dtype = DType::F16);
-        let wanted = "graph: a node's kind is not what its op gives: n1 = exp (f16[2, 3] vs f32[2, 3])";
+        let wanted =
+            "graph: a node's shape or dtype differs from its op's rule: n1 = exp (f16[2, 3] vs f32[2, 3])";
         assert_eq!(text, wanted);
     }
 
@@ -166,7 +169,7 @@ mod tests {
         let (mut graph, output) = graph();
         graph.nodes.pop();
         let text = graph.check(&[output]).unwrap_err().to_string();
-        assert_eq!(text, "graph: an output is no node: n2 (2 vs 2 nodes)");
+        assert_eq!(text, "graph: an output does not exist: n2 (2 vs 2 nodes)");
     }
 
     #[test]
@@ -187,7 +190,7 @@ mod tests {
         std::sync::Arc::make_mut(scan).body.nodes[0].op = Op::Input(4);
         let text = graph.check(&[start]).unwrap_err().to_string();
         let wanted =
-            "graph: an operand of a loop is not what its body reads: n1, operand 4 (nothing vs f32[3])";
+            "graph: an operand of a loop differs from what its body reads: n1, operand 4 (nothing vs f32[3])";
         assert_eq!(text, wanted);
     }
 }

@@ -1,4 +1,4 @@
-//! Ops that users bring: a Rust type with its own CPU function, WGSL kernels and gradient.
+//! Custom ops of users: a Rust type with its own CPU function, WGSL kernels and gradient.
 
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,16 +10,15 @@ use crate::identity::OpIdentity;
 use crate::shape::Shape;
 use crate::var::Var;
 
-/// One operand or result of a custom op in host memory, as 32-bit registers (`f32` by bits).
+/// One operand or result of a custom op in host memory, as 32-bit registers (an `f32` as its bits).
 pub type Words = Vec<u32>;
 
 /// One launch of a WGSL kernel of a custom op.
 ///
-/// Bindings of `@group(0)`: one storage array an operand in order, then one a result, then one a
-/// scratch buffer, from binding 0 on; or only those that [`CustomKernel::arguments`] names, in its
-/// order. With [`CustomKernel::parameters`], binding 0 is a uniform `array<vec4<u32>, N>` that holds
-/// them (padded to whole `vec4`s), and storage starts at binding 1. Launches of equal text and entry
-/// share one pipeline.
+/// Bindings of `@group(0)`: one storage array per operand, then one per result, then one per scratch buffer,
+/// starting at binding 0; or only those that [`CustomKernel::arguments`] names, in its order. With
+/// [`CustomKernel::parameters`], binding 0 is a uniform `array<vec4<u32>, N>` that holds them (padded to whole
+/// `vec4`s), and storage starts at binding 1. Launches of equal text and entry share one pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomKernel {
     /// The whole WGSL module.
@@ -28,12 +27,12 @@ pub struct CustomKernel {
     pub entry: String,
     /// Workgroups to dispatch.
     pub workgroups: [u32; 3],
-    /// Words that this launch reads from its uniform; none: no uniform.
+    /// Words that this launch reads from its uniform; if empty, there is no uniform.
     pub parameters: Vec<u32>,
-    /// What it binds, by number among operands, results and scratch together; `None`: everything.
+    /// The arrays that it binds, as indices into operands, results and scratch together; `None` for all.
     pub arguments: Option<Vec<usize>>,
-    /// Bytes that it moves and floating-point operations that it does at least, for profiles;
-    /// `None`: the bytes of what it binds.
+    /// The least bytes that it moves and floating-point operations that it does, for profiles; `None` for the
+    /// bytes of what it binds.
     pub costs: Option<(u64, u64)>,
 }
 
@@ -44,19 +43,19 @@ impl CustomKernel {
         CustomKernel { wgsl, entry, workgroups, parameters: vec![], arguments: None, costs: None }
     }
 
-    /// With what it moves and computes at least.
+    /// Sets the least bytes that it moves and operations that it does.
     pub fn costs(mut self, bytes: u64, flops: u64) -> CustomKernel {
         self.costs = Some((bytes, flops));
         self
     }
 
-    /// With words in a uniform.
+    /// Sets the words of its uniform.
     pub fn parameters(mut self, words: &[u32]) -> CustomKernel {
         self.parameters = words.to_vec();
         self
     }
 
-    /// Binding only these of operands, results and scratch, in this order.
+    /// Binds only these of operands, results and scratch, in this order.
     pub fn arguments(mut self, numbers: &[usize]) -> CustomKernel {
         self.arguments = Some(numbers.to_vec());
         self
@@ -66,20 +65,21 @@ impl CustomKernel {
 /// What a custom op's kernels may use on an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CustomLimits {
-    /// Invocations a workgroup may have.
+    /// Invocations that a workgroup may have.
     pub invocations: u32,
     /// Bytes of workgroup memory.
     pub workgroup_memory: u32,
     /// Workgroups per dimension of a dispatch.
     pub workgroups: u32,
-    /// Subgroup operations work in compute shaders.
+    /// Whether subgroup operations work in compute shaders.
     pub subgroups: bool,
 }
 
 /// An op from outside the table. The graph stores it behind an `Arc`.
 ///
-/// Its type and all its fields are its identity: two ops that are equal in these are the same computation, and replay
-/// the same program. So the type derives `Hash`. A field that is a float is an [`Exact`](crate::Exact).
+/// Its type and all its fields are its identity: two ops with equal type and fields are the same computation,
+/// and replay the same program. So the type must derive `Hash`. Store a float field as an
+/// [`Exact`](crate::Exact).
 pub trait CustomOp: OpIdentity + Debug + Send + Sync {
     /// The name in errors, plans and profiles.
     fn name(&self) -> &str;
@@ -87,7 +87,7 @@ pub trait CustomOp: OpIdentity + Debug + Send + Sync {
     /// The shapes and dtypes of its results.
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError>;
 
-    /// The value in double precision: what it means.
+    /// The value in double precision, which defines the op.
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>>;
 
     /// The value on the CPU. `results` are zeroed and of the right length.
@@ -96,8 +96,9 @@ pub trait CustomOp: OpIdentity + Debug + Send + Sync {
     /// The kernels that compute it on a GPU, run in order.
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel>;
 
-    /// Bytes that it moves and floating-point operations that it does at least, for profiles; `None`: the
-    /// bytes of its operands and results. Launches on a GPU may say it one by one ([`CustomKernel::costs`]).
+    /// The least bytes that it moves and floating-point operations that it does, for profiles; `None` for the
+    /// bytes of its operands and results. GPU launches may state their costs separately
+    /// ([`CustomKernel::costs`]).
     fn costs(&self, _shapes: &[Shape]) -> Option<(u64, u64)> {
         None
     }
@@ -107,8 +108,9 @@ pub trait CustomOp: OpIdentity + Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Gradients at the operands from gradients at the results; `None` for an operand without one. They are written as
-    /// formulas: `Ok(vec![Some(upstream[0] * results[0])])`. The default says that there is none, and asking is an error.
+    /// Gradients with respect to the operands, from the gradients at the results; `None` for an operand without
+    /// one. Write them as formulas: `Ok(vec![Some(upstream[0] * results[0])])`. By default there is no
+    /// gradient, and asking for one is an error.
     fn gradient<'g>(
         &self,
         _operands: &[Var<'g>],
@@ -122,7 +124,7 @@ pub trait CustomOp: OpIdentity + Debug + Send + Sync {
     }
 }
 
-// By a hash of their own, so that comparing structures does not lean on the one that plans are found by.
+// By a separate hash, so that comparing graphs does not rely on the hash that finds plans.
 impl PartialEq for dyn CustomOp {
     fn eq(&self, other: &dyn CustomOp) -> bool {
         let hash = |op: &dyn CustomOp| {

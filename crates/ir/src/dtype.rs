@@ -1,8 +1,9 @@
 //! Element types, and single values of them.
 //!
-//! Invariant: arithmetic happens in *registers* ([`DType::register`]): `f32`, `i32`, `u32` and `bool`, which every device
-//! has, and `f64`, `i64` and `u64`, which the CPU has. What is narrower than its register ([`DType::is_narrow`]) is
-//! computed in it and rounded or wrapped after every op, as if it had been stored. `bf16` alone is stored and cast only.
+//! Invariant: arithmetic happens in *registers* ([`DType::register`]). Every device has `f32`, `i32`, `u32` and
+//! `bool`; the CPU also has `f64`, `i64` and `u64`. A dtype narrower than its register ([`DType::is_narrow`])
+//! is computed in the register, and rounded or wrapped after every op, as if it had been stored. `bf16` is an
+//! exception: it can only be stored and cast.
 
 use std::fmt;
 
@@ -13,27 +14,27 @@ pub enum DType {
     F32,
     /// 16-bit float: stored in two bytes, computed in `f32`.
     F16,
-    /// Brain float: storage only.
+    /// Brain float (bf16): can only be stored and cast.
     BF16,
-    /// 64-bit float; on the CPU.
+    /// 64-bit float; CPU only.
     F64,
     /// 32-bit signed integer.
     I32,
     /// 32-bit unsigned integer.
     U32,
-    /// 64-bit signed integer; on the CPU.
+    /// 64-bit signed integer; CPU only.
     I64,
-    /// 64-bit unsigned integer; on the CPU.
+    /// 64-bit unsigned integer; CPU only.
     U64,
     /// 8-bit signed integer: stored in one byte, computed in `i32`.
     I8,
-    /// 16-bit signed integer: stored in two bytes, computed in `i32`; on the CPU.
+    /// 16-bit signed integer: stored in two bytes, computed in `i32`; CPU only.
     I16,
-    /// Byte: stored in one byte, computed in `u32`.
+    /// 8-bit unsigned integer: stored in one byte, computed in `u32`.
     U8,
-    /// 16-bit unsigned integer: stored in two bytes, computed in `u32`; on the CPU.
+    /// 16-bit unsigned integer: stored in two bytes, computed in `u32`; CPU only.
     U16,
-    /// Truth value, stored in a 32-bit word on every device.
+    /// Boolean, stored in a 32-bit word on every device.
     Bool,
 }
 
@@ -55,7 +56,7 @@ impl DType {
         DType::Bool,
     ];
 
-    /// Bytes an element takes in device memory.
+    /// Bytes per element in device memory.
     pub fn size(self) -> usize {
         match self {
             DType::U8 | DType::I8 => 1,
@@ -70,7 +71,7 @@ impl DType {
         matches!(self, DType::F32 | DType::F16 | DType::BF16 | DType::F64)
     }
 
-    /// Whether values are integers (truth values are not).
+    /// Whether values are integers (booleans are not).
     pub fn is_int(self) -> bool {
         !self.is_float() && self != DType::Bool
     }
@@ -80,27 +81,27 @@ impl DType {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
     }
 
-    /// Whether ops compute on it; `bf16` is stored and cast only.
+    /// Whether ops compute on it; `bf16` can only be stored and cast.
     pub fn is_compute(self) -> bool {
         self != DType::BF16
     }
 
-    /// Whether GPUs hold it too; the others live on the CPU.
+    /// Whether GPUs support it; the others are CPU only.
     pub fn is_on_gpus(self) -> bool {
         !self.is_wide() && !matches!(self, DType::I16 | DType::U16)
     }
 
-    /// Whether it is a float of two bytes: registers hold more of it, so that a cast to it rounds.
+    /// Whether it is a 16-bit float. A cast to it rounds, because registers have more precision.
     pub fn is_half(self) -> bool {
         matches!(self, DType::F16 | DType::BF16)
     }
 
-    /// Whether its register holds more than it does, so that a cast to it rounds or wraps.
+    /// Whether it is narrower than its register, so that a cast to it rounds or wraps.
     pub fn is_narrow(self) -> bool {
         self.size() < self.register().size()
     }
 
-    /// Whether its register has 64 bits, which only the CPU has.
+    /// Whether its register has 64 bits; such dtypes are CPU only.
     pub fn is_wide(self) -> bool {
         self.register().size() == 8
     }
@@ -134,7 +135,7 @@ impl DType {
         }
     }
 
-    /// The type that two operands meet in, or `None` for `u64` beside a signed integer.
+    /// The common type that two operands are promoted to; `None` for `u64` with a signed integer.
     ///
     /// | operands | meet in |
     /// |---|---|
@@ -147,8 +148,8 @@ impl DType {
     /// | an integer and a float | the float, whatever the sizes |
     /// | two floats | the larger; `f16` and `bf16` in `f32` |
     ///
-    /// A Rust number beside a tensor does not take part: it becomes the tensor's dtype (`&x * 2.0` is `f64` for `f64`). A
-    /// fraction beside integers makes `f32`.
+    /// A plain Rust number does not take part in promotion: it takes the tensor's dtype (`&x * 2.0` is `f64` if
+    /// `x` is). A fractional number with an integer tensor gives `f32`.
     pub fn promote(self, other: DType) -> Option<DType> {
         let larger = |a: DType, b: DType| if a.size() >= b.size() { a } else { b };
         let met = match (self, other) {
@@ -187,7 +188,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// One value with its dtype. Floats are kept by bits so that scalars hash and compare.
+/// One value with its dtype. Floats are stored as bits, so that scalars hash and compare.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Scalar {
     /// The element type.
@@ -202,14 +203,14 @@ impl Scalar {
         Scalar { dtype, bits: value.to_bits() }
     }
 
-    /// An integer or truth value of the given dtype; a `u64` by its bits.
+    /// An integer or boolean of the given dtype; a `u64` as its bits.
     pub fn int(dtype: DType, value: i64) -> Scalar {
         debug_assert!(!dtype.is_float());
         Scalar { dtype, bits: wrap(dtype, value) as u64 }
     }
 
-    /// `value` as a number of `dtype`: integers by [`truncate`], floats kept whole (a number beside
-    /// an `f16` tensor is not rounded before it is used).
+    /// `value` as a number of `dtype`: integers by [`truncate`], floats in full precision (a number used with
+    /// an `f16` tensor is not rounded first).
     pub fn of(dtype: DType, value: f64) -> Scalar {
         if dtype.is_float() {
             Scalar::float(dtype, value)
@@ -218,14 +219,14 @@ impl Scalar {
         }
     }
 
-    /// What [`crate::Op::Cast`] makes of it on a device: floats are rounded to the nearest that the
-    /// dtype has and truncate to integers, integers wrap.
+    /// The result of [`crate::Op::Cast`] on a device: floats round to the nearest value of the dtype and
+    /// truncate to integers; integers wrap.
     pub fn cast(self, to: DType) -> Scalar {
         match (self.dtype.is_float(), to.is_float()) {
             (true, true) => Scalar::float(to, rounded(to, rounded(self.dtype, self.as_f64()))),
             (true, false) => Scalar::of(to, rounded(self.dtype, self.as_f64())),
             (false, true) if to == DType::F64 => Scalar::float(to, self.as_f64()),
-            // By way of `f32`, in which halves are computed.
+            // Through `f32`, in which f16 and bf16 are computed.
             (false, true) if self.dtype == DType::U64 => {
                 Scalar::float(to, rounded(to, self.bits as f32 as f64))
             }
@@ -253,7 +254,7 @@ impl Scalar {
         }
     }
 
-    /// The value as an integer, a `u64` by its bits; floats are truncated.
+    /// The value as an integer, a `u64` as its bits; floats are truncated.
     pub fn as_i64(self) -> i64 {
         if self.dtype.is_float() { f64::from_bits(self.bits) as i64 } else { self.bits as i64 }
     }
@@ -267,12 +268,12 @@ impl Scalar {
         }
     }
 
-    /// The 32-bit register that holds it on a device; of a wide dtype the lower half.
+    /// The 32-bit register that holds it on a device; for a wide dtype, the lower half.
     pub fn word(self) -> u32 {
         self.register() as u32
     }
 
-    /// The words that a run is given for it: one, or the lower and the upper half of a wide register.
+    /// The parameter words of a run that hold it: one, or the lower and the upper half of a wide register.
     pub fn words(self) -> Vec<u32> {
         let register = self.register();
         if self.dtype.is_wide() {
@@ -282,7 +283,7 @@ impl Scalar {
         }
     }
 
-    /// The number that the words of a run stand for, those at `at` being the first.
+    /// The number in the parameter words of a run, starting at index `at`.
     pub fn from_words(dtype: DType, words: &[u32], at: usize) -> Scalar {
         let wide = || words[at] as u64 | (words[at + 1] as u64) << 32;
         match dtype.register() {
@@ -315,8 +316,8 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// A float as an integer or truth value: truncated toward zero, held inside the dtype's range, NaN
-/// to zero. A truth value is "not zero". A `u64` comes by its bits.
+/// A float as an integer or boolean: truncated toward zero and clamped to the dtype's range; NaN gives zero. A
+/// boolean tests for "not zero". A `u64` is returned as its bits.
 pub fn truncate(dtype: DType, x: f64) -> i64 {
     match dtype {
         DType::I8 => x as i8 as i64,
@@ -331,7 +332,7 @@ pub fn truncate(dtype: DType, x: f64) -> i64 {
     }
 }
 
-/// The nearest number that a float dtype has.
+/// The nearest number of a float dtype.
 fn rounded(dtype: DType, x: f64) -> f64 {
     match dtype {
         DType::F32 => x as f32 as f64,
@@ -341,7 +342,8 @@ fn rounded(dtype: DType, x: f64) -> f64 {
     }
 }
 
-/// Brings an integer into the range of `dtype` by dropping upper bits, as a device does. A `u64` comes by its bits.
+/// Wraps an integer to the range of `dtype` by dropping upper bits, as a device does. A `u64` is passed as its
+/// bits.
 pub fn wrap(dtype: DType, value: i64) -> i64 {
     match dtype {
         DType::I8 => value as i8 as i64,

@@ -1,4 +1,4 @@
-//! What can be wrong with an op, said in one form:
+//! What can be wrong with an op. All messages have one form:
 //! `op: what is wrong: the operands (the two numbers that disagree)`.
 
 use crate::dtype::DType;

@@ -1,10 +1,10 @@
-//! What the tables say of numbers that are none, of infinities and of the ends of the range: where rows are asked, and
+//! What the op tables say about NaN, infinities and the ends of the range: at which values rows are tested, and
 //! how far devices may be off.
 //!
-//! The rules are PyTorch's: what is no number comes through, and the extreme of elements of which one is no number
-//! is none either. Subnormal numbers may count as zero on GPUs, as operands and as results.
+//! The rules are PyTorch's: NaN propagates, and the maximum or minimum of elements is NaN if one of them is.
+//! GPUs may flush subnormal numbers to zero, as operands and as results.
 
-/// No number.
+/// NaN.
 pub const NAN: f64 = f64::NAN;
 /// Infinity.
 pub const INF: f64 = f64::INFINITY;
@@ -13,10 +13,10 @@ pub const MAX: f64 = f32::MAX as f64;
 /// The smallest `f32` that is not subnormal.
 pub const TINY: f64 = f32::MIN_POSITIVE as f64;
 
-/// Where every unary row says its value.
+/// The inputs at which every unary row states its value.
 pub const EDGES: [f64; 5] = [NAN, INF, -INF, 0.0, -0.0];
 
-/// Where every binary row says its value.
+/// The inputs at which every binary row states its value.
 pub const PAIRS: [(f64, f64); 12] = [
     (NAN, 1.0),
     (1.0, NAN),
@@ -32,7 +32,7 @@ pub const PAIRS: [(f64, f64); 12] = [
     (INF, 0.0),
 ];
 
-/// Of what every reduction says its value.
+/// The rows of which every reduction states its value.
 pub const ROWS_AT_EDGES: [[f64; 3]; 6] = [
     [1.0, NAN, 2.0],
     [1.0, INF, 2.0],
@@ -49,9 +49,9 @@ pub struct Bound {
     pub low: f64,
     /// The highest input.
     pub high: f64,
-    /// Of the value.
+    /// Relative error.
     pub relative: f64,
-    /// On top.
+    /// Absolute error, added to the relative one.
     pub absolute: f64,
 }
 
@@ -63,17 +63,17 @@ pub(crate) const fn within(low: f64, high: f64, relative: f64, absolute: f64) ->
 /// No error for any input.
 pub(crate) const EXACT: Bound = within(-MAX, MAX, 0.0, 0.0);
 
-/// The larger of two, or what is no number.
+/// The larger of two; NaN if one is.
 pub fn larger(a: f64, b: f64) -> f64 {
     if a > b || a.is_nan() { a } else { b }
 }
 
-/// The smaller of two, or what is no number.
+/// The smaller of two; NaN if one is.
 pub fn smaller(a: f64, b: f64) -> f64 {
     if a < b || a.is_nan() { a } else { b }
 }
 
-/// The remainder with the divisor's sign. An infinite divisor leaves a number of its own sign as it is.
+/// The remainder with the divisor's sign. If the divisor is infinite and has the same sign, the result is `a`.
 pub fn remainder(a: f64, b: f64) -> f64 {
     if !b.is_infinite() || !a.is_finite() {
         return a - b * (a / b).floor();

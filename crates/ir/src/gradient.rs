@@ -1,7 +1,7 @@
-//! Reverse mode, graph to graph: gradients are nodes like any others, so they simplify, fuse and
-//! differentiate again.
+//! Reverse-mode differentiation, from graph to graph: gradients are ordinary nodes, so they can be simplified,
+//! fused and differentiated again.
 //!
-//! Start at [`gradient`]. The rules stand with their ops, in [`crate::ops`]; those of loops are here.
+//! Start at [`gradient`]. The rules are with their ops, in [`crate::ops`]; those of loops are here.
 
 mod hoist;
 mod scan;
@@ -17,7 +17,7 @@ use crate::ops::movement::{expand, flip, pad, permute, reshape, slice};
 use crate::ops::{contraction, pack, select};
 use crate::var::Var;
 
-/// Gradients of `loss`, which holds one number, at each node of `wrt`.
+/// Gradients of `loss`, a single number, with respect to each node of `wrt`.
 pub fn gradient(graph: &mut Graph, loss: NodeId, wrt: &[NodeId]) -> Result<Vec<NodeId>, OpError> {
     let shape = graph.shape(loss);
     if shape.numel() != 1 {
@@ -38,7 +38,7 @@ pub fn gradient(graph: &mut Graph, loss: NodeId, wrt: &[NodeId]) -> Result<Vec<N
         .collect()
 }
 
-/// Gradients at `wrt` from upstream gradients at several nodes; `None` where no path leads.
+/// Gradients with respect to `wrt`, from upstream gradients at several nodes; `None` where there is no path.
 pub fn pull_back(
     graph: &mut Graph,
     seeds: &[(NodeId, NodeId)],
@@ -59,7 +59,7 @@ pub fn pull_back(
         if tape.active[index] {
             let before = graph.nodes.len();
             tape.step(graph, id)?;
-            // What goes wrong in a gradient is blamed on the line of the op it belongs to.
+            // Errors in a gradient are attributed to the line of the op that it belongs to.
             let location = graph.node(id).location;
             graph.nodes[before..].iter_mut().for_each(|node| node.location = node.location.or(location));
         }
@@ -73,7 +73,7 @@ fn active(graph: &Graph, wrt: &[NodeId]) -> Vec<bool> {
     wrt.iter().for_each(|id| active[id.index()] = true);
     for id in graph.ids() {
         let node = graph.node(id);
-        // A scan or custom node stands for all its outputs, whatever the first one's dtype is.
+        // A scan or custom node represents all its outputs, whatever the dtype of the first one.
         let carries = node.dtype.is_float() || matches!(node.op, Op::Scan(_) | Op::Custom(_));
         if carries && !matches!(node.op, Op::StopGradient) {
             active[id.index()] |= node.operands.iter().any(|operand| active[operand.index()]);
@@ -83,17 +83,17 @@ fn active(graph: &Graph, wrt: &[NodeId]) -> Vec<bool> {
 }
 
 struct BackwardPass {
-    /// The gradient collected so far, per node.
+    /// The gradient accumulated so far, per node.
     sums: Vec<Option<NodeId>>,
     /// Gradients at the outputs of scans and custom ops.
     picks: HashMap<NodeId, Vec<Option<NodeId>>>,
     active: Vec<bool>,
-    /// Nodes computed again, per checkpoint.
+    /// Recomputed nodes, per checkpoint.
     regions: HashMap<u32, Recompute>,
 }
 
 struct Recompute {
-    /// What recomputation waits for.
+    /// The node that recomputation waits for.
     after: NodeId,
     copies: HashMap<NodeId, NodeId>,
 }
@@ -116,7 +116,7 @@ impl BackwardPass {
         self.sums[id.index()] = Some(sum);
     }
 
-    /// The forward value as gradient rules may use it: itself, or computed again if it belongs to a
+    /// The forward value as gradient rules may use it: the node itself, or recomputed if it belongs to a
     /// checkpoint.
     fn value(&mut self, graph: &mut Graph, id: NodeId, g: NodeId) -> NodeId {
         let Some(region) = graph.node(id).region else { return id };
@@ -124,8 +124,8 @@ impl BackwardPass {
         self.copy(graph, id, region, after)
     }
 
-    /// The operands of a scan or custom op as its gradient may use them. One in a checkpoint is
-    /// computed again as a whole, so all that it reads waits.
+    /// The operands of a scan or custom op as its gradient may use them. An op in a checkpoint is recomputed as
+    /// a whole, so all its operands wait.
     fn operands(&mut self, graph: &mut Graph, node: &Node, g: NodeId) -> Vec<NodeId> {
         let Some(region) = node.region else {
             return node.operands.iter().map(|&o| self.value(graph, o, g)).collect();
@@ -134,12 +134,12 @@ impl BackwardPass {
         node.operands.iter().map(|&o| self.copy(graph, o, region, after)).collect()
     }
 
-    /// What computing a region again waits for: the first gradient that reached it.
+    /// What the recomputation of a region waits for: the first gradient that reached it.
     fn enter(&mut self, region: u32, g: NodeId) -> NodeId {
         self.regions.entry(region).or_insert_with(|| Recompute { after: g, copies: HashMap::new() }).after
     }
 
-    /// A node of a region computed again, with all of the region that it needs: operands first.
+    /// Recomputes a node of a region, with everything in the region that it needs, operands first.
     fn copy(&mut self, graph: &mut Graph, id: NodeId, region: u32, after: NodeId) -> NodeId {
         let copies = &mut self.regions.get_mut(&region).expect("entered before").copies;
         let mut stack = vec![id];
@@ -243,7 +243,8 @@ impl BackwardPass {
     }
 }
 
-/// The gradient at operand `n`; `None` where it is zero. Looks up the rule; the rules themselves stand with their ops.
+/// The gradient with respect to operand `n`; `None` where it is zero. Looks up the rule; the rules themselves
+/// are with their ops.
 fn rule<'g>(op: &Op, operands: &[Var<'g>], y: Var<'g>, g: Var<'g>, n: usize) -> Option<Var<'g>> {
     let x = operands.first().copied().unwrap_or(y);
     Some(match op {

@@ -24,12 +24,12 @@ impl NodeId {
     }
 }
 
-/// One op applied to earlier nodes.
+/// An op applied to earlier nodes.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// What is computed.
     pub op: Op,
-    /// From what.
+    /// Its operands.
     pub operands: Vec<NodeId>,
     /// The result's shape.
     pub shape: Shape,
@@ -37,12 +37,11 @@ pub struct Node {
     pub dtype: DType,
     /// Where the user built it; `None` for nodes made by gradients and passes.
     pub location: Option<&'static Location<'static>>,
-    /// The checkpoint that the node belongs to, if any: its values are computed again for
-    /// gradients instead of being kept.
+    /// The checkpoint that the node belongs to, if any: gradients recompute its values instead of keeping them.
     pub region: Option<u32>,
 }
 
-// Where a node was written does not change what it computes.
+// The source location does not change what a node computes.
 impl PartialEq for Node {
     fn eq(&self, other: &Node) -> bool {
         self.op == other.op
@@ -92,7 +91,7 @@ impl Graph {
         (0..self.nodes.len() as u32).map(NodeId)
     }
 
-    /// Appends a node as it is.
+    /// Appends a node without checks.
     pub fn append(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);
         NodeId(self.nodes.len() as u32 - 1)
@@ -116,7 +115,7 @@ impl Graph {
         self.append(Node { op: Op::Input(n), operands: vec![], shape, dtype, location: None, region: None })
     }
 
-    /// The n-th number given with every run.
+    /// The n-th parameter of a run.
     pub fn parameter(&mut self, n: usize, dtype: DType) -> NodeId {
         self.append(Node {
             op: Op::Parameter(n),
@@ -197,24 +196,24 @@ impl Graph {
         self.push(Op::Select, &[condition, a, b])
     }
 
-    /// Another dtype; the node itself if it has it already.
+    /// A cast to another dtype; the node itself if it already has that dtype.
     pub fn cast(&mut self, x: NodeId, dtype: DType) -> NodeId {
         if self.dtype(x) == dtype { x } else { self.push(Op::Cast(dtype), &[x]) }
     }
 
-    /// Another shape; the node itself if it has it already.
+    /// A reshape; the node itself if it already has that shape.
     #[track_caller]
     pub fn reshape(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape { x } else { self.push(Op::Reshape(shape), &[x]) }
     }
 
-    /// Axes of size 1 repeated; the node itself if nothing grows.
+    /// Expands axes of size 1; the node itself if nothing changes.
     #[track_caller]
     pub fn expand(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape { x } else { self.push(Op::Expand(shape), &[x]) }
     }
 
-    /// Axes in another order.
+    /// A permutation of the axes.
     #[track_caller]
     pub fn permute(&mut self, x: NodeId, order: &[usize]) -> NodeId {
         self.push(Op::Permute(order.to_vec()), &[x])
@@ -232,7 +231,7 @@ impl Graph {
         self.push(Op::Contract(contraction.into()), &[lhs, rhs])
     }
 
-    /// Which nodes the given roots need, themselves included.
+    /// Which nodes the given roots need, including themselves.
     pub fn reachable(&self, roots: &[NodeId]) -> Vec<bool> {
         let mut needed = vec![false; self.nodes.len()];
         roots.iter().for_each(|root| needed[root.index()] = true);

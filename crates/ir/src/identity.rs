@@ -1,14 +1,14 @@
-//! What tells things apart that a program is made of: their type and their fields.
+//! The identity of the parts of a program: their type and their fields.
 //!
-//! Invariant: nobody writes an identity by hand. It follows from `Hash`, which the compiler derives from all fields, so
-//! a field that is added later cannot be forgotten.
+//! Invariant: identities are never written by hand. They follow from `Hash`, which the compiler derives from
+//! all fields, so a new field cannot be forgotten.
 
 use std::any::TypeId;
 use std::hash::{Hash, Hasher};
 
-/// What decides whether two things are the same: type and fields. Everything that is `Hash` has it.
+/// Decides whether two values are the same: type and fields. Everything that is `Hash` implements it.
 pub trait OpIdentity {
-    /// Puts type and fields into a hash.
+    /// Hashes the type and the fields.
     fn identify(&self, state: &mut dyn Hasher);
 }
 
@@ -19,7 +19,7 @@ impl<T: Hash + 'static> OpIdentity for T {
     }
 }
 
-/// A float as the field of something that is `Hash`: equal if all bits are.
+/// A float as a field of a type that is `Hash`; compares by its bits.
 ///
 /// ```
 /// use farad_ir::Exact;

@@ -1,9 +1,10 @@
-//! What a computation is: shapes, dtypes, op tables by family, graphs, gradients, and the f64
-//! reference that gives them their meaning.
+//! Computations as data: shapes, dtypes, op tables by family, graphs, gradients, and the f64 reference that
+//! defines what they mean.
 //!
-//! Nothing here knows a device. Start at [`Op`] for what can be computed, [`Graph`] for how it is
-//! written down, [`gradient()`] for reverse mode and [`mod@reference`] for what it means. [`Graph::show`] is a graph as
-//! text, [`Graph::rewrite`] how one is made from another, and [`Graph::check`] what holds of every one.
+//! Nothing here knows a device. Start at [`Op`] for what can be computed, [`Graph`] for how it is written down,
+//! [`gradient()`] for reverse-mode differentiation, and [`mod@reference`] for what graphs compute.
+//! [`Graph::show`] prints a graph as text, [`Graph::rewrite`] makes one graph from another, and
+//! [`Graph::check`] checks a graph's invariants.
 
 mod check;
 mod custom;

@@ -1,4 +1,4 @@
-//! The closed set of primitives, by family, and what shapes and dtypes they give.
+//! The closed set of primitive ops, by family, and their shape rules.
 //!
 //! Invariant: operands of pointwise ops have equal shapes (broadcasting is an explicit
 //! [`Op::Expand`]), and [`Op::infer`] accepts exactly what the reference can compute.
@@ -19,33 +19,33 @@ use crate::ops::{TensorType, pack, select, source};
 use crate::scan::Scan;
 use crate::shape::Shape;
 
-/// A primitive. Families are matched, not single ops.
+/// A primitive op. Code matches on families, not on single ops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// The n-th tensor that is given to the graph.
+    /// The n-th input tensor of the graph.
     Input(usize),
-    /// The n-th number that the host gives with every run; shape `[]`.
+    /// The n-th parameter, a number that the host passes with every run; shape `[]`.
     Parameter(usize),
-    /// A number that never changes; shape `[]`.
+    /// A constant number; shape `[]`.
     Constant(Scalar),
     /// `0, 1, …, n-1` as `i32`, shape `[n]`.
     Iota(usize),
-    /// Philox bits as `u32` of this shape; operands: seed (low, high), counter (low, high), and, if there is a fifth, the
-    /// stream (see [`crate::philox`]).
+    /// Philox bits as `u32` of this shape; operands are the seed (low, high), the counter (low, high) and an
+    /// optional fifth, the stream (see [`crate::philox`]).
     Random(Shape),
-    /// One element in, one out.
+    /// A function of one element.
     Unary(Unary),
-    /// Two elements in, one out.
+    /// A function of two elements.
     Binary(Binary),
     /// `condition ? a : b`.
     Select,
-    /// Another dtype.
+    /// Conversion to another dtype.
     Cast(DType),
-    /// Same elements, other shape.
+    /// The same elements in another shape.
     Reshape(Shape),
     /// Axes in another order: output axis `i` is input axis `order[i]`.
     Permute(Vec<usize>),
-    /// Axes of size 1 repeated.
+    /// Axes of size 1 expanded by repetition.
     Expand(Shape),
     /// Zeros before and after, per axis.
     Pad(Vec<(usize, usize)>),
@@ -53,32 +53,33 @@ pub enum Op {
     Slice(Vec<Span>),
     /// The given axes reversed.
     Flip(Vec<usize>),
-    /// Reduction over axes, which leave the shape.
+    /// Reduction over axes, which are removed from the shape.
     Reduce(Reduce, Vec<usize>),
     /// `y[.., j, ..] = x[.., index[.., j, ..], ..]` along an axis; the index has `x`'s rank and is
     /// of size 1 or `x`'s size on the other axes.
     Gather(usize),
-    /// The adjoint of gather: operands source and index, adds into zeros with this size on the axis.
+    /// The adjoint of gather. Operands are source and index; adds the source into zeros that have this size on
+    /// the axis.
     ScatterAdd(usize, usize),
-    /// The stable order of the last axis: `y[.., j]` is where the j-th smallest element of `x` stands,
-    /// or the j-th largest if set, as `i32`; of equal elements the first comes first. Every NaN is
-    /// equal to every other and larger than all numbers; zeros of either sign are equal.
+    /// The stable argsort of the last axis: `y[.., j]` is the position of the j-th smallest element of `x` (the
+    /// j-th largest if set), as `i32`. Equal elements keep their order. Every NaN is equal to every other and
+    /// larger than all numbers; zeros of either sign are equal.
     Order(bool),
-    /// The first positions of an order ([`Op::Order`]), this many: where the smallest elements of the last axis stand,
-    /// or the largest if set.
+    /// The first entries of an argsort ([`Op::Order`]), this many: the positions of the smallest elements of
+    /// the last axis (the largest if set).
     Top(bool, usize),
     /// Sum of products over index maps.
     Contract(Arc<Contraction>),
-    /// Flattened operands laid into one axis of this length at these offsets, zeros elsewhere.
+    /// Flattened operands copied into one axis of this length at these offsets, with zeros elsewhere.
     Pack(Vec<usize>, usize),
     /// The value, without a gradient.
     StopGradient,
-    /// The value of the first operand, computed after the second and never merged with an equal
-    /// computation: what makes recomputation happen. The number tells barriers apart.
+    /// The value of the first operand, computed after the second and never merged with an equal computation. It
+    /// forces recomputation. The number tells barriers apart.
     Barrier(usize),
-    /// A body run once per position of its sequences; outputs by [`Op::Pick`].
+    /// A body that runs once per position of its sequences; [`Op::Pick`] selects its outputs.
     Scan(Arc<Scan>),
-    /// A user's op; outputs by [`Op::Pick`].
+    /// A custom op; [`Op::Pick`] selects its outputs.
     Custom(Arc<dyn CustomOp>),
     /// The n-th output of a scan or custom op, with its shape and dtype.
     Pick(usize, Shape, DType),
@@ -118,7 +119,7 @@ impl Op {
         }
     }
 
-    /// Whether the op only says where elements are.
+    /// Whether the op only changes where elements are.
     pub fn is_movement(&self) -> bool {
         matches!(
             self,
@@ -126,12 +127,12 @@ impl Op {
         )
     }
 
-    /// Whether each output element comes from the same element of every operand.
+    /// Whether each output element depends only on the same element of every operand.
     pub fn is_pointwise(&self) -> bool {
         matches!(self, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast(_) | Op::StopGradient)
     }
 
-    /// The output's shape and dtype, or why there is none.
+    /// The output's shape and dtype, or an error.
     pub fn infer(&self, operands: &[TensorType]) -> Result<TensorType, OpError> {
         let (shape, dtype) = infer(self, operands)?;
         match shape.count() {
@@ -141,7 +142,7 @@ impl Op {
     }
 }
 
-/// How many operands an op has at least.
+/// The minimum number of operands.
 fn arity(op: &Op) -> usize {
     match op {
         Op::Binary(_) | Op::Gather(_) | Op::ScatterAdd(..) | Op::Contract(_) => 2,
@@ -158,7 +159,7 @@ fn arity(op: &Op) -> usize {
     }
 }
 
-/// Looks up the shape rule; the rules themselves stand with their ops.
+/// Looks up the shape rule; the rules themselves are with their ops.
 fn infer(op: &Op, operands: &[TensorType]) -> Result<TensorType, OpError> {
     let least = arity(op);
     if operands.len() < least {

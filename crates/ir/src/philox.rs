@@ -1,8 +1,8 @@
 //! Philox4x32-10: counter-based random bits, the same on every device.
 //!
-//! Element `e` of the tensor with counter `c` takes word `e % 4` of the block at `(e / 4, 0, c)`. A tensor drawn inside a
-//! loop takes it at `(e / 4, p + 1, c)`, where `p` is the loop's position: no two positions share a block with each other
-//! or with any draw outside.
+//! Element `e` of the tensor with counter `c` is word `e % 4` of the block at `(e / 4, 0, c)`. In a tensor
+//! drawn inside a loop, the block is at `(e / 4, p + 1, c)`, where `p` is the loop's position. So no two
+//! positions share a block with each other or with any draw outside.
 
 const M0: u64 = 0xD251_1F53;
 const M1: u64 = 0xCD9E_8D57;
@@ -27,7 +27,7 @@ pub fn bits(seed: [u32; 2], counter: [u32; 2], element: u32) -> u32 {
     bits_within(seed, counter, 0, element)
 }
 
-/// As [`bits`], of the tensor's own stream number `stream`: 0 outside of loops, the position and one inside.
+/// As [`bits`], with a stream number: 0 outside of loops, the position plus one inside.
 #[inline(always)]
 pub fn bits_within(seed: [u32; 2], counter: [u32; 2], stream: u32, element: u32) -> u32 {
     block([element / 4, stream, counter[0], counter[1]], seed)[element as usize % 4]

@@ -1,4 +1,4 @@
-//! The meaning of the IR: every op in double precision, written for clarity.
+//! The reference for graphs: every op in double precision, written for clarity.
 //!
 //! Backends are tested against this. Floats are never rounded, whatever their dtype; integers are
 //! wrapped to their dtype after every op. An index out of range is clamped by gather and skipped by
@@ -24,7 +24,7 @@ use crate::shape::Shape;
 pub enum Values {
     /// Elements of any float dtype, unrounded.
     Float(Vec<f64>),
-    /// Integers, wrapped to their dtype (`u64` by its bits), or truth values as 0 and 1.
+    /// Integers wrapped to their dtype (a `u64` as its bits), or booleans as 0 and 1.
     Int(Vec<i64>),
 }
 
@@ -43,7 +43,7 @@ impl Values {
         if dtype.is_float() { Values::Float(vec![0.0; len]) } else { Values::Int(vec![0; len]) }
     }
 
-    /// The elements as floats, whatever their kind; a `u64` above 2⁶³ comes out negative.
+    /// The elements as floats, whatever their kind; a `u64` of 2⁶³ or more comes out negative.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Values::Float(x) => x.clone(),
@@ -72,7 +72,7 @@ impl Values {
         }
     }
 
-    /// Integers; panics on floats, which [`Op::infer`] lets nobody pass here.
+    /// Integers; panics on floats, which [`Op::infer`] rules out.
     pub(crate) fn ints(&self) -> &[i64] {
         match self {
             Values::Int(x) => x,
@@ -80,7 +80,7 @@ impl Values {
         }
     }
 
-    /// Floats; panics on integers, which [`Op::infer`] lets nobody pass here.
+    /// Floats; panics on integers, which [`Op::infer`] rules out.
     pub(crate) fn floats(&self) -> &[f64] {
         match self {
             Values::Float(x) => x,
@@ -100,7 +100,7 @@ impl Values {
         }
     }
 
-    /// `len` elements from `start`.
+    /// `len` elements starting at `start`.
     fn part(&self, start: usize, len: usize) -> Values {
         match self {
             Values::Float(x) => Values::Float(x[start..start + len].to_vec()),
@@ -108,7 +108,7 @@ impl Values {
         }
     }
 
-    /// Overwrites the elements from `start`.
+    /// Overwrites elements, starting at `start`.
     pub(crate) fn write(&mut self, start: usize, part: &Values) {
         match self {
             Values::Float(x) => x[start..start + part.len()].copy_from_slice(part.floats()),
@@ -117,14 +117,14 @@ impl Values {
     }
 }
 
-/// What a node gives: one tensor, or several that [`Op::Pick`] chooses from.
+/// The value of a node: one tensor, or several that [`Op::Pick`] chooses from.
 enum NodeValues {
     One(Values),
     Many(Vec<Values>),
 }
 
 impl NodeValues {
-    /// The tensor itself; of several the first, as in [`Op::infer`].
+    /// The tensor itself; if there are several, the first, as in [`Op::infer`].
     fn first(&self) -> &Values {
         match self {
             NodeValues::One(values) => values,
@@ -133,7 +133,7 @@ impl NodeValues {
     }
 }
 
-/// The value of every node; of a node with several outputs, the first.
+/// The value of every node; for a node with several outputs, the first.
 ///
 /// `inputs[n]` belongs to [`Op::Input`]`(n)`, `parameters[n]` to [`Op::Parameter`]`(n)`.
 pub fn evaluate(graph: &Graph, inputs: &[Values], parameters: &[Scalar]) -> Vec<Values> {
@@ -142,12 +142,12 @@ pub fn evaluate(graph: &Graph, inputs: &[Values], parameters: &[Scalar]) -> Vec<
     let value = |outcome| match outcome {
         Some(NodeValues::One(values)) => values,
         Some(NodeValues::Many(values)) => values.into_iter().next().unwrap_or(Values::Float(vec![0.0])),
-        None => unreachable!("every node was asked for"),
+        None => unreachable!("every node was requested"),
     };
     outcomes.into_iter().map(value).collect()
 }
 
-/// The values of `outputs`; evaluates only what they need, and keeps nothing longer than needed.
+/// The values of `outputs`; evaluates only what they need, and frees every value after its last use.
 pub fn evaluate_outputs(
     graph: &Graph,
     inputs: &[Values],
@@ -197,7 +197,7 @@ fn run(graph: &Graph, inputs: &[Values], parameters: &[Scalar], kept: &[NodeId])
     outcomes
 }
 
-/// What a node is computed from.
+/// The operands of a node.
 struct NodeOperands<'a> {
     outcomes: &'a [&'a NodeValues],
     shapes: Vec<Shape>,
@@ -279,7 +279,7 @@ fn input(node: &Node, n: usize, inputs: &[Values]) -> Values {
 
 fn scan(scan: &Scan, operands: &[&Values], parameters: &[Scalar]) -> Vec<Values> {
     let first_constant = scan.carries + scan.sequences;
-    // What the body sees: carries, slices, constants. The first two change at every position.
+    // The inputs of the body: carries, slices, constants. The first two change at every position.
     let mut inputs: Vec<Values> = operands.iter().map(|&x| x.clone()).collect();
     let kinds = scan.results();
     let mut results: Vec<Values> =

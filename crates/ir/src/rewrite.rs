@@ -1,42 +1,42 @@
-//! The one way in which a graph is made from another: node by node, operands first.
+//! The one way to make a graph from another: node by node, operands first.
 //!
-//! Invariant: whoever decides what a node becomes sees operands of the new graph only, because what they became was
-//! decided before. Start at [`Graph::rewrite`].
+//! Invariant: the callback that replaces a node sees only operands of the new graph, because operands are
+//! replaced before their users. Start at [`Graph::rewrite`].
 
 use crate::graph::{Graph, Node, NodeId};
 
-/// Where the nodes of a graph went.
+/// The mapping from the nodes of one graph to those of another.
 #[derive(Clone, Debug)]
 pub struct NodeMap(Vec<Option<NodeId>>);
 
 impl NodeMap {
-    /// Where a node went; `None` if it was left out.
+    /// What a node became; `None` if it was left out.
     pub fn get(&self, id: NodeId) -> Option<NodeId> {
         self.0[id.index()]
     }
 
-    /// Where a node went; panics if it was left out.
+    /// What a node became; panics if it was left out.
     pub fn at(&self, id: NodeId) -> NodeId {
         self.get(id).unwrap_or_else(|| panic!("rewrite: a node that is needed was left out: {}", id.0))
     }
 
-    /// Where these nodes went, in their order.
+    /// What these nodes became, in order.
     pub fn all(&self, ids: &[NodeId]) -> Vec<NodeId> {
         ids.iter().map(|&id| self.at(id)).collect()
     }
 }
 
 impl Graph {
-    /// The nodes that the given roots need, themselves included, operands first.
+    /// The nodes that the given roots need, including themselves, operands first.
     pub fn needed(&self, roots: &[NodeId]) -> impl Iterator<Item = NodeId> + use<> {
         let needed = self.reachable(roots);
         self.ids().filter(move |id| needed[id.index()])
     }
 
-    /// Walks the given nodes, operands first, and asks for each what it becomes. `becomes` is given the node's id here
-    /// and the node itself with the operands that it has in the new graph. It appends to whatever graph it writes: to
-    /// keep the node it appends it as it is, to replace it it appends something else or names a node that is there
-    /// already. A node of which several others take parts (a scan with its picks) can be remembered between calls.
+    /// Visits the given nodes, operands first, and asks `becomes` to replace each. `becomes` gets the node's id
+    /// in this graph, and the node with its operands in the new graph. It appends to the graph that it writes:
+    /// the node itself to keep it, or something else to replace it; or it names a node that is already there.
+    /// If several nodes refer to one (picks to a scan), the callback can remember it between calls.
     ///
     /// ```
     /// use farad_ir::{DType, Graph, Op, Shape, Unary};
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::{DType, Op, Shape, Unary};
 
-    /// `x`, `-x`, `exp(-x)` and, which nobody needs, `exp(x)`.
+    /// `x`, `-x`, `exp(-x)`, and an unused `exp(x)`.
     fn graph() -> Graph {
         let mut graph = Graph::new();
         let x = graph.input(0, Shape::new(&[3]), DType::F32);

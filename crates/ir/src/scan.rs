@@ -1,10 +1,10 @@
-//! Scan: a body graph that is compiled once and run once per position of its sequences.
+//! Scan: a body graph that is compiled once and runs once per position of its sequences.
 //!
-//! Operands of the node: initial carries, then sequences (first axis is time), then constants that
-//! every position sees. The body's inputs are, in the same order: carries, one slice of each
-//! sequence, constants. The body's outputs are the next carries, then one slice of each result
-//! sequence. The node's outputs (by `Pick`) are the final carries, then the result sequences. Loops
-//! do not nest: a body with a scan of its own is refused.
+//! The node's operands are the initial carries, then sequences (the first axis is time), then constants that
+//! every position sees. The body's inputs are, in the same order, the carries, one slice of each sequence and
+//! the constants. The body's outputs are the next carries, then one slice of each result sequence. The node's
+//! outputs (by `Pick`) are the final carries, then the result sequences. Loops do not nest: a body that
+//! contains a scan is rejected.
 
 use crate::dtype::DType;
 use crate::error::OpError;
@@ -15,7 +15,7 @@ use crate::shape::Shape;
 /// A body and how its inputs and outputs are used; see the module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scan {
-    /// One step, with its inputs numbered as the module says.
+    /// One step, with its inputs numbered as the module docs say.
     pub body: Graph,
     /// Next carries, then result slices.
     pub outputs: Vec<NodeId>,

@@ -1,14 +1,14 @@
-//! Sizes per axis, row-major, at most [`MAX_RANK`] of them.
+//! A shape: sizes per axis, row-major, at most [`MAX_RANK`] of them.
 
 use std::fmt;
 use std::ops::Deref;
 
 use crate::error::OpError;
 
-/// The highest rank a tensor may have.
+/// The highest rank of a tensor.
 pub const MAX_RANK: usize = 8;
 
-/// The most elements a tensor may have, even if one of its axes is empty: their bytes can be counted.
+/// The most elements of a tensor, even if one of its axes is empty; so its size in bytes cannot overflow.
 pub const MAX_NUMEL: usize = usize::MAX >> 4;
 
 /// The sizes of a tensor's axes, outermost first. `[]` is a scalar.
@@ -42,7 +42,8 @@ impl Shape {
         self.rank as usize
     }
 
-    /// Number of elements. Panics if there are more than [`MAX_NUMEL`], so that no product of sizes can wrap.
+    /// Number of elements. Panics if there are more than [`MAX_NUMEL`], so that no product of sizes can
+    /// overflow.
     #[track_caller]
     pub fn numel(&self) -> usize {
         match self.count() {
@@ -51,7 +52,7 @@ impl Shape {
         }
     }
 
-    /// Number of elements; `None` if the sizes that are not zero multiply to more than [`MAX_NUMEL`].
+    /// Number of elements; `None` if the product of the nonzero sizes exceeds [`MAX_NUMEL`].
     pub fn count(&self) -> Option<usize> {
         let (mut product, mut empty) = (1usize, false);
         for &size in self.iter() {
@@ -61,7 +62,7 @@ impl Shape {
         Some(if empty { 0 } else { product })
     }
 
-    /// About how many elements there would be, however many.
+    /// The approximate number of elements, however large.
     pub(crate) fn about(&self) -> f64 {
         self.iter().map(|&size| size as f64).product()
     }
@@ -93,8 +94,8 @@ impl Shape {
         axes.iter().fold(*self, |shape, &axis| shape.with(axis, 1))
     }
 
-    /// The common shape of two operands, aligned at the last axis; `None` if they disagree,
-    /// with the axis (counted in the result).
+    /// The common shape of two operands, aligned at the last axis. If they disagree, the error is the axis
+    /// (counted in the result).
     pub fn broadcast(&self, other: &Shape) -> Result<Shape, usize> {
         let rank = self.rank().max(other.rank());
         let mut sizes = vec![1; rank];
@@ -111,7 +112,7 @@ impl Shape {
     }
 }
 
-// Only the axes there are: shapes are hashed on every step.
+// Only the axes that exist: shapes are hashed on every step.
 impl std::hash::Hash for Shape {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self[..].hash(state);

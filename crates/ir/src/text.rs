@@ -1,4 +1,4 @@
-//! Graphs as text: one line per node, which tests and `FARAD_DEBUG=passes` show and tests read again.
+//! Graphs as text, one line per node. Tests and `FARAD_DEBUG=passes` print it, and tests parse it again.
 //!
 //! ```text
 //! n0 = input(0) : f32[4, 8]
@@ -7,11 +7,11 @@
 //! return n2
 //! ```
 //!
-//! A line is a name, an op with what belongs to it in parentheses, its operands, and behind a colon what it gives. The body of
-//! a loop stands in braces behind it. A checkpoint's number follows an `@`.
+//! A line is a name, an op with its arguments in parentheses, its operands and, after a colon, its shape and
+//! dtype. The body of a loop follows in braces. A checkpoint's number follows an `@`.
 //!
-//! Invariant: what [`Graph::show`] writes, [`Graph::parse`] reads as the same graph, custom ops aside, which only their
-//! own crates can make.
+//! Invariant: [`Graph::parse`] reads what [`Graph::show`] writes as the same graph, except for custom ops,
+//! which only their own crates can make.
 
 mod parse;
 mod show;

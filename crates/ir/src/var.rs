@@ -1,6 +1,6 @@
-//! Formulas that write themselves into a graph: gradient rules read `g * (1.0 - y * y)`.
+//! Formulas that append nodes to a graph: gradient rules are written as `g * (1.0 - y * y)`.
 //!
-//! A [`Var`] is a node of a graph that is being written. Operators on it append nodes, in the order in which the
+//! A [`Var`] is a node of a graph under construction. Operators on it append nodes, in the order in which the
 //! formula is evaluated. Start at [`Graph::write`].
 
 use std::cell::RefCell;
@@ -20,16 +20,16 @@ use crate::ops::reduce::Reduce;
 use crate::ops::unary::Unary;
 use crate::shape::Shape;
 
-/// A graph while formulas are written into it.
+/// A graph while formulas append to it.
 pub struct GraphWriter(RefCell<Graph>);
 
 impl GraphWriter {
-    /// The node as a value of formulas.
+    /// The node as a value in formulas.
     pub fn var(&self, id: NodeId) -> Var<'_> {
         Var { writer: self, id }
     }
 
-    /// The nodes as values of formulas.
+    /// The nodes as values in formulas.
     pub fn vars(&self, ids: &[NodeId]) -> Vec<Var<'_>> {
         ids.iter().map(|&id| self.var(id)).collect()
     }
@@ -44,14 +44,14 @@ impl GraphWriter {
         self.push(Op::Iota(count), &[])
     }
 
-    /// An op on values; panics with the op's message if they do not fit.
+    /// An op on values; panics with the op's message if they do not match.
     #[track_caller]
     pub fn push(&self, op: Op, operands: &[Var]) -> Var<'_> {
         let ids: Vec<NodeId> = operands.iter().map(|x| x.id).collect();
         self.edit(|graph| graph.push(op, &ids))
     }
 
-    /// Appends what some nodes of another graph need, with its inputs given.
+    /// Appends what some nodes of another graph need, with its inputs replaced.
     pub fn inline<'g>(
         &'g self,
         other: &Graph,
@@ -93,8 +93,8 @@ impl Graph {
     }
 }
 
-/// A node of a graph that is being written. Operators and methods append to the graph; a number stands for a constant
-/// of the same shape and dtype.
+/// A node of a graph that is being written. Operators and methods append to the graph; a number means a
+/// constant of the same shape and dtype.
 #[derive(Clone, Copy)]
 pub struct Var<'g> {
     writer: &'g GraphWriter,
@@ -113,7 +113,7 @@ impl<'g> Var<'g> {
         self.id
     }
 
-    /// The graph that it is written into.
+    /// The graph that it belongs to.
     pub fn writer(self) -> &'g GraphWriter {
         self.writer
     }
@@ -138,7 +138,7 @@ impl<'g> Var<'g> {
         self.writer.0.borrow().dtype(self.id)
     }
 
-    /// The op that makes it, and from what.
+    /// The op that computes it, and its operands.
     pub fn made_by(self) -> (Op, Vec<Var<'g>>) {
         let node = self.writer.0.borrow().node(self.id).clone();
         (node.op, self.writer.vars(&node.operands))
@@ -167,30 +167,30 @@ impl<'g> Var<'g> {
         self.edit(|graph, x| graph.binary(op, x, other.id))
     }
 
-    /// `a` where it is true, else `b`.
+    /// `a` where this is true, otherwise `b`.
     #[track_caller]
     pub fn select(self, a: Var<'g>, b: Var<'g>) -> Var<'g> {
         self.edit(|graph, x| graph.select(x, a.id, b.id))
     }
 
-    /// Another dtype; itself if it has it already.
+    /// A cast to another dtype; itself if it already has that dtype.
     pub fn cast(self, dtype: DType) -> Var<'g> {
         self.edit(|graph, x| graph.cast(x, dtype))
     }
 
-    /// Another shape; itself if it has it already.
+    /// A reshape; itself if it already has that shape.
     #[track_caller]
     pub fn reshape(self, shape: impl Into<Shape>) -> Var<'g> {
         self.edit(|graph, x| graph.reshape(x, shape.into()))
     }
 
-    /// Axes of size 1 repeated; itself if nothing grows.
+    /// Expands axes of size 1; itself if nothing changes.
     #[track_caller]
     pub fn expand(self, shape: Shape) -> Var<'g> {
         self.edit(|graph, x| graph.expand(x, shape))
     }
 
-    /// Axes in another order.
+    /// A permutation of the axes.
     #[track_caller]
     pub fn permute(self, order: &[usize]) -> Var<'g> {
         self.edit(|graph, x| graph.permute(x, order))
@@ -208,7 +208,7 @@ impl<'g> Var<'g> {
         self.push(Op::Slice(spans), &[])
     }
 
-    /// The first elements along the last axis. `[.., n] -> [.., len]`
+    /// The first `len` elements along the last axis. `[.., n] -> [.., len]`
     #[track_caller]
     pub fn first(self, len: usize) -> Var<'g> {
         let sizes = self.shape();
@@ -216,13 +216,14 @@ impl<'g> Var<'g> {
         self.slice(outer.iter().chain([&len]).map(|&len| Span::first(len)).collect())
     }
 
-    /// A part of one axis; itself if that is all. `[n] -> [len]`
+    /// A part of a one-dimensional value; itself if that is all. `[n] -> [len]`
     #[track_caller]
     pub fn part(self, start: usize, len: usize) -> Var<'g> {
         if self.len() == len { self } else { self.slice(vec![Span { start, len, step: 1 }]) }
     }
 
-    /// Zeros behind, along the last axis, up to `len`; itself if it is as long. `[.., n] -> [.., len]`
+    /// Padded with zeros at the end of the last axis, up to `len`; itself if it already has that length.
+    /// `[.., n] -> [.., len]`
     #[track_caller]
     pub fn padded(self, len: usize) -> Var<'g> {
         let sizes = self.shape();
@@ -233,8 +234,8 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// Parts laid side by side into one axis of `len` elements, each from its offset on; zeros elsewhere. Offsets are in
-    /// order; there is at least one part.
+    /// Parts placed into one axis of `len` elements, each at its offset, with zeros elsewhere. Offsets must be
+    /// ascending, and there must be at least one part.
     #[track_caller]
     pub fn packed(parts: &[(usize, Var<'g>)], len: usize) -> Var<'g> {
         let (offsets, parts): (Vec<usize>, Vec<Var>) = parts.iter().copied().unzip();
@@ -265,15 +266,15 @@ impl<'g> Var<'g> {
         self.edit(|graph, x| graph.contract(contraction, x, rhs.id))
     }
 
-    /// Products of matrices. `[count, m, k], [count, k, n] -> [count, m, n]`
+    /// Batched matrix product. `[count, m, k], [count, k, n] -> [count, m, n]`
     #[track_caller]
     pub fn matmul(self, rhs: Var<'g>) -> Var<'g> {
         let (lhs_shape, rhs_shape) = (self.shape(), rhs.shape());
-        let [count, m, k] = lhs_shape[..] else { panic!("matmul: no matrices: {lhs_shape}") };
+        let [count, m, k] = lhs_shape[..] else { panic!("matmul: not matrices: {lhs_shape}") };
         self.contract(Contraction::matmul(&[count], m, k, rhs_shape[2]), rhs)
     }
 
-    /// Rows and columns of matrices exchanged. `[count, m, n] -> [count, n, m]`
+    /// Matrices transposed. `[count, m, n] -> [count, n, m]`
     #[track_caller]
     pub fn transposed(self) -> Var<'g> {
         self.permute(&[0, 2, 1])
@@ -284,7 +285,7 @@ impl<'g> Var<'g> {
         self * self
     }
 
-    /// Any op with this as its first operand, `others` behind it.
+    /// Any op with this as its first operand, followed by `others`.
     #[track_caller]
     pub fn push(self, op: Op, others: &[Var<'g>]) -> Var<'g> {
         let operands: Vec<Var> = std::iter::once(self).chain(others.iter().copied()).collect();
@@ -305,9 +306,9 @@ impl<'g> Var<'g> {
     }
 }
 
-/// What may stand beside a [`Var`]: another, or a number.
+/// An operand beside a [`Var`]: another one, or a number.
 pub trait VarOperand<'g> {
-    /// It as a value, like `beside` in shape and dtype.
+    /// The operand as a value with the shape and dtype of `beside`.
     fn beside(self, beside: Var<'g>) -> Var<'g>;
 }
 

@@ -1,21 +1,21 @@
-//! How a WGSL file becomes the text of a kernel: constants get values, whole regions are swapped, marked loops are
-//! written out. There is no other way.
+//! How a WGSL file becomes the text of a kernel: constants get values, regions are replaced, and marked loops
+//! are unrolled. There is no other mechanism.
 //!
-//! Invariant: a file is valid WGSL as it lies on disk. It declares sample values, so it needs no tool of its own to be
-//! read, checked or edited. Where a file uses what another one declares, a region holds stand-ins, and the other file
-//! takes their place. Sizes are `const` and not `override`, because arrays in functions cannot be sized by an override,
-//! and because compilers unroll loops over constants only. Start at [`WgslText`].
+//! Invariant: a file is valid WGSL as it is on disk. It declares sample values, so ordinary tools can read,
+//! check and edit it. Where a file uses declarations of another, a region holds placeholders, which the other
+//! file replaces. Sizes are `const` and not `override`, because arrays in functions cannot be sized by an
+//! override, and because compilers unroll only loops over constants. Start at [`WgslText`].
 
 mod unroll;
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-/// A WGSL file that is made ready for a launch.
+/// A WGSL file prepared for a launch.
 ///
 /// - `const NAME = 4u;` gets another value by [`WgslText::constant`].
-/// - The lines between `//{ name` and `//}` become others by [`WgslText::region`].
-/// - `for (var i = 0u; i < NAME; i++) { // unroll` is repeated by [`WgslText::unrolled`].
+/// - The lines between `//{ name` and `//}` are replaced by [`WgslText::region`].
+/// - `for (var i = 0u; i < NAME; i++) { // unroll` is unrolled by [`WgslText::unrolled`].
 ///
 /// ```
 /// use farad_ir::WgslText;
@@ -27,9 +27,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WgslText(String);
 
-/// What a `const` of a WGSL file may be.
+/// A value of a `const` in a WGSL file.
 pub trait WgslValue {
-    /// The value as WGSL writes it.
+    /// The value as a WGSL literal.
     fn literal(&self) -> String;
 }
 
@@ -46,12 +46,12 @@ impl WgslValue for bool {
 }
 
 impl WgslText {
-    /// A file as it lies on disk.
+    /// A file as it is on disk.
     pub fn new(file: &str) -> WgslText {
         WgslText(file.to_string())
     }
 
-    /// With another value for `const name`.
+    /// Sets the value of `const name`.
     ///
     /// # Panics
     /// If the file declares no such constant.
@@ -66,7 +66,7 @@ impl WgslText {
         self
     }
 
-    /// With other values for several sizes.
+    /// Sets the values of several sizes.
     ///
     /// # Panics
     /// If the file does not declare them all.
@@ -75,7 +75,7 @@ impl WgslText {
         sizes.iter().fold(self, |text, &(name, size)| text.constant(name, size))
     }
 
-    /// With other lines in a region. Its marks stay, so that the text shows what was swapped.
+    /// Replaces the lines of a region. Its markers stay, so that the text shows what was replaced.
     ///
     /// # Panics
     /// If the file has no such region.
@@ -88,12 +88,12 @@ impl WgslText {
         self
     }
 
-    /// With loops that are marked so written out, turn by turn.
+    /// Unrolls the marked loops.
     pub fn unrolled(self) -> WgslText {
         WgslText(unroll::unroll(&self.0))
     }
 
-    /// Where the lines of a region start and end; regions may lie inside each other.
+    /// The start and end of a region's lines; regions may be nested.
     fn inside(&self, name: &str) -> Option<(usize, usize)> {
         let (mut at, mut depth, mut from) = (0, 0, None);
         for line in self.0.split_inclusive('\n') {

@@ -131,7 +131,7 @@ fn pack_and_scan() {
     refuses(scan(), &[f32([5]), f32([3, 2])], "scan: a carry keeps its shape: [5] to [2] (5 vs 2)");
 }
 
-/// What [`Op::infer`] does not give but callers of it do.
+/// Errors that callers of [`Op::infer`] give, not [`Op::infer`] itself.
 #[test]
 fn broadcasting_and_matmul() {
     let (lhs, rhs) = (Shape::new(&[32, 784]), Shape::new(&[128, 10]));

@@ -1,4 +1,4 @@
-//! Learns to add two numbers of two bits with soft gates, then proves that the hard circuit is an adder.
+//! Learns to add two 2-bit numbers with soft gates, then proves that the hard circuit is an adder.
 //!
 //!     cargo run --release --example adder -p farad-logic [device]
 
@@ -9,13 +9,13 @@ use farad_logic::GateNetwork;
 
 /// Values between layers: four bits in, three out.
 const WIDTHS: [usize; 6] = [4, 96, 64, 48, 24, 3];
-/// Where the wires and the first gates come from.
+/// The seed of the wires and the initial gates.
 const SEED: u64 = 4;
 /// Passes over the sixteen sums.
 const EPOCHS: usize = 600;
-/// Step size of AdamW.
+/// The learning rate of AdamW.
 const RATE: f32 = 0.05;
-/// Bits of all sums that the hard circuit must get right: all of them.
+/// How many bits of all sums the hard circuit must get right: all of them.
 const THRESHOLD: usize = 16 * 3;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
 //! Times whole updates of automata (soft gates, roll-out, backward pass, clip, AdamW):
-//! `cargo run --release -p farad-logic --example automaton_speed [cpu|gpu] [case] [policy]`; a case or a
-//! policy is named by part of its name.
+//! `cargo run --release -p farad-logic --example automaton_speed [cpu|gpu] [case] [policy]`; a part of the name
+//! of a case or policy is enough.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use farad_logic::{GateTable, Policy, RollOut, Topology, Wires, Wiring, initial_l
 
 /// Updates before the clock starts.
 const WARM: usize = 5;
-/// Seconds that a case is timed for, about.
+/// Approximate seconds per case.
 const SECONDS: f64 = 0.3;
 
 struct Case {
@@ -72,7 +72,7 @@ impl Training {
         }
     }
 
-    /// One update towards a first channel of zeros.
+    /// One update toward a first channel of zeros.
     fn update(&mut self) -> Result<(), farad::Error> {
         let coefficients = self.table.soft(&self.logits.value());
         let last = self.run.run(&coefficients, &self.wiring, &self.states, None);

@@ -1,4 +1,4 @@
-//! How long a network of 6 × 8,000 random gates and its class head take an image, on one core.
+//! How long a network of 6 × 8,000 random gates and its class head needs per image, on one core.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut seen = [Line::default(); 4];
     let mut best = [f64::MAX; 2];
     for (packs, best) in best.iter_mut().enumerate() {
-        // The quickest tile: others may want the core meanwhile.
+        // The fastest tile: other programs may use the core meanwhile.
         for _ in 0..TILES {
             let start = Instant::now();
             if packs == 1 {
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{:.0} ns per image, {:.0} ns with packing", best[0], best[1]);
     let per_gate = best[0] / simulator.gates() as f64 * WIDE_SAMPLES as f64;
-    println!("{per_gate:.2} ns a gate of {WIDE_SAMPLES} samples; first classes {:x?}", seen[0].0[0]);
+    println!("{per_gate:.2} ns per gate for {WIDE_SAMPLES} samples; first classes {:x?}", seen[0].0[0]);
     assert!(best[0] < 5000.0, "an image takes far too long: {best:?}");
     Ok(())
 }

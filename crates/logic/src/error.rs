@@ -4,12 +4,12 @@
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no recipe of this name.
+    /// There is no recipe with this name.
     #[error("recipe: there is no `{name}`{}\nhelp: the recipes are {}", did_you_mean(.nearest), .names.join(", "))]
     UnknownRecipe {
         /// What was asked for.
         name: String,
-        /// The name that looks most like it.
+        /// The most similar name.
         nearest: Option<String>,
         /// All names.
         names: Vec<String>,
@@ -33,30 +33,30 @@ pub enum Error {
         width: usize,
         /// Grids per update.
         batch: usize,
-        /// All of them.
+        /// The number of cells.
         cells: usize,
-        /// As many as there may be.
+        /// The largest number allowed.
         most: usize,
     },
-    /// A seed that no run's folder can hold.
+    /// A seed that a run's folder cannot store.
     #[error("settings: seeds must be below 2^63 ({seed})")]
     Seed {
         /// The first seed asked for.
         seed: u64,
     },
-    /// An encoding that does not fit its data.
+    /// An encoding that does not match its data.
     #[error("encoding: {what} ({found} vs {wanted})")]
     Encoding {
         /// What is wrong.
         what: &'static str,
-        /// What there is.
+        /// The number found.
         found: usize,
-        /// What it is measured by.
+        /// The number expected.
         wanted: usize,
     },
     /// Text that is not a rule.
     #[error(
-        "rule: no rule: `{text}`: {what}\nhelp: `B3/S23` is born with 3 neighbors and stays with 2 or 3, 0 to 255 are elementary rules, and a file has a line such as `0001.1000 -> 1` for neighborhoods"
+        "rule: not a rule: `{text}`: {what}\nhelp: `B3/S23` is born with 3 neighbors and stays with 2 or 3, 0 to 255 are elementary rules, and a file has a line such as `0001.1000 -> 1` for neighborhoods"
     )]
     Rule {
         /// What was given.
@@ -71,12 +71,12 @@ pub enum Error {
     RuleFile {
         /// The file.
         path: String,
-        /// The line, from 1 on.
+        /// The line, counted from 1.
         line: usize,
         /// What is wrong with it.
         what: String,
     },
-    /// A file that does not say everything.
+    /// A file that does not cover all neighborhoods.
     #[error(
         "rule: {path} does not say what becomes of {patch} ({missing} vs 0 neighborhoods are missing)\nhelp: add them, or a line `else 0`"
     )]
@@ -85,7 +85,7 @@ pub enum Error {
         path: String,
         /// The first neighborhood that is missing, row by row.
         patch: String,
-        /// How many are.
+        /// How many are missing.
         missing: usize,
     },
     /// A file that is not a table of bits.
@@ -132,14 +132,14 @@ pub enum Error {
         /// The file.
         path: String,
     },
-    /// A task without what it is about.
+    /// A task without its required flag.
     #[error("train: {name} needs --{flag}\nhelp: {about}")]
     NeedsTask {
         /// The task.
         name: &'static str,
         /// The flag that is missing.
         flag: &'static str,
-        /// What it is.
+        /// What the flag takes.
         about: &'static str,
     },
     /// A flag of another task.
@@ -149,7 +149,7 @@ pub enum Error {
         name: String,
         /// The flag.
         flag: &'static str,
-        /// Who takes it.
+        /// The tasks that take it.
         tasks: String,
     },
     /// The circuit of a table cannot be timed.
@@ -166,24 +166,24 @@ pub enum Error {
         inputs: usize,
         /// Its gates.
         outputs: usize,
-        /// What there is.
+        /// The number found.
         found: usize,
-        /// What it is measured by.
+        /// The number expected.
         wanted: usize,
     },
-    /// A layer that does not take what comes before it.
-    #[error("logic network: layer {layer} does not take what comes before it ({found} bits vs {wanted})")]
+    /// A layer that does not match the one before it.
+    #[error("logic network: layer {layer} does not match the layer before it ({found} bits vs {wanted})")]
     Layers {
-        /// Which, from 0 on; the head comes after all layers.
+        /// Its index; the head comes after all layers.
         layer: usize,
-        /// Bits that come.
+        /// Bits of the layer before.
         found: usize,
-        /// Bits that it takes.
+        /// Bits that it reads.
         wanted: usize,
     },
-    /// Outputs that do not make equal groups.
+    /// Outputs that cannot be divided into equal groups.
     #[error(
-        "group sum: a class has no outputs of its own, or not as many as the others: {features} outputs ({features} vs a multiple of {classes} classes)\nhelp: make the last layer a multiple of the classes"
+        "group sum: outputs cannot be divided equally among the classes: {features} outputs ({features} vs a multiple of {classes} classes)\nhelp: make the last layer a multiple of the classes"
     )]
     Groups {
         /// Outputs of the last layer.
@@ -197,7 +197,7 @@ pub enum Error {
         /// Classes found.
         classes: usize,
     },
-    /// A column of numbers where classes belong.
+    /// A column of numbers where classes are expected.
     #[error(
         "classify: {target} is a number, not a class: {} ({values} values vs {samples} samples)\nhelp: a circuit tells classes apart: put ranges of the number into the column (e.g. low, middle, high), name another column with --set target=NAME, or learn the number itself with farad train csv",
         farad::run::counted(*.values, "different value")
@@ -210,15 +210,15 @@ pub enum Error {
         /// In how many samples.
         samples: usize,
     },
-    /// A set that is too small to be cut into parts.
+    /// A set that is too small to be split.
     #[error("classify: too few samples to train, choose and judge ({samples} vs at least 4)")]
     FewSamples {
         /// Samples found.
         samples: usize,
     },
-    /// Gates of another run, whose wires are others.
+    /// Gates of another run, which has other wires.
     #[error(
-        "train: weights are of other wires: {} (seed {found} vs {wanted})\nhelp: gates mean something on the wires of their seed only; leave --seed out, or name one that the run has", path.display()
+        "train: weights belong to other wires: {} (seed {found} vs {wanted})\nhelp: gates are meaningful only on the wires of their seed; leave --seed out, or name one that the run has", path.display()
     )]
     OtherWires {
         /// The other run.
@@ -229,25 +229,25 @@ pub enum Error {
         wanted: String,
     },
     /// A checkpoint does not belong to its run.
-    #[error("checkpoint: does not fit the run: {what}")]
+    #[error("checkpoint: does not match the run: {what}")]
     Mismatch {
         /// What disagrees.
         what: String,
     },
-    /// The engine.
+    /// An error of the engine.
     #[error(transparent)]
     Farad(#[from] farad::Error),
-    /// The circuit.
+    /// An error of a circuit.
     #[error(transparent)]
     Circuit(#[from] farad_circuit::Error),
     /// A file that could not be written or read.
     #[error("{op}: {path}: {source}")]
     File {
-        /// What was tried.
+        /// The operation.
         op: &'static str,
         /// With which file.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -258,7 +258,7 @@ impl From<farad::TrainError> for Error {
     }
 }
 
-/// As what the loop of all trainings passes on.
+/// Converts to the error type that the training loop passes on.
 impl From<Error> for farad::Error {
     fn from(error: Error) -> farad::Error {
         match error {

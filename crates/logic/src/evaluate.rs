@@ -1,7 +1,6 @@
-//! How good a hard circuit is: exact or not, on larger grids, after damage, in the long run.
+//! How good a hard circuit is: whether it is exact, on larger grids, after damage, in the long run.
 //!
-//! Everything here runs the circuit itself, bit-parallel on the CPU, on starts that training never
-//! saw.
+//! Everything here runs the circuit itself, bit-parallel on the CPU, on starts that training never used.
 
 use farad_circuit::{Automaton, Grid, Simulator};
 use serde::Serialize;
@@ -9,14 +8,14 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::recipe::{Damage, Recipe, RecipeTarget, RolloutStart, Rule, Trial};
 
-/// Fresh starts on which a circuit must be right to be called exact.
+/// Fresh starts on which a circuit must be right to count as exact.
 pub const STARTS: u64 = 1024;
-/// Starts from which damage is looked at; the first judges, the others say how much it depends on chance.
+/// Starts from which damage is tested; the first decides, the others show how much the result varies.
 const CURVES: u64 = 8;
-/// Between the numbers of their starts, so that they are not those of other trials.
+/// Distance between the numbers of these starts, so that they differ from those of other trials.
 const DISTANCE: u64 = 1000;
 
-/// What became of one trial.
+/// The result of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialSize {
     /// Cells from top to bottom.
@@ -31,35 +30,36 @@ pub struct TrialSize {
     pub right: bool,
 }
 
-/// What is known of a circuit.
+/// The evaluation of a circuit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// No wrong visible bit at the last step on all fresh starts (life: on all 512 neighborhoods).
+    /// Whether no visible bit is wrong at the last step on all fresh starts (life: on all 512 neighborhoods).
     pub exact: bool,
-    /// Wrong visible bits on all of these together.
+    /// Wrong visible bits over all of these.
     pub wrong: usize,
-    /// Bits looked at.
+    /// Bits that were checked.
     pub of: usize,
-    /// Right at the last training step and at every one of as many steps after it (life: equal to
+    /// Whether it is right at the last training step and at every one of as many steps after it (life: equal to
     /// the rule at every step of the largest trial).
     pub stable: bool,
-    /// The first later step at which it is right for good, if it is (within ten times the steps).
+    /// The first later step from which on it stays right, if there is one (within ten times the steps).
     pub settles_at: Option<usize>,
-    /// Larger grids.
+    /// Results on larger grids.
     pub sizes: Vec<TrialSize>,
-    /// Whether a block of zeros, held and released, was repaired.
+    /// Whether a block of zeros, held and then released, was repaired.
     pub healed: Option<bool>,
-    /// Share of wrong bits at each step of that trial, and of the same from other starts.
+    /// Fraction of wrong bits at each step of that trial, and of the same trial from other starts.
     #[serde(skip)]
     pub healing: Vec<Vec<f64>>,
-    /// Mean share of wrong bits when a new block is set to zero at every step.
+    /// Mean fraction of wrong bits when a new block is set to zero at every step.
     pub error_under_damage: Option<f64>,
-    /// Share of wrong bits at each step of that trial, and of the same from other starts and with other blocks.
+    /// Fraction of wrong bits at each step of that trial, and of the same trial from other starts and with
+    /// other blocks.
     #[serde(skip)]
     pub robustness: Vec<Vec<f64>>,
 }
 
-/// A circuit and what it should do.
+/// A circuit and its task.
 pub struct Examination<'a> {
     /// What it learned.
     pub recipe: &'a Recipe,
@@ -67,12 +67,12 @@ pub struct Examination<'a> {
     pub automaton: &'a Automaton,
     /// The trial that it was trained on.
     pub trained: Trial,
-    /// Where fresh starts come from.
+    /// The seed of fresh starts.
     pub seed: u64,
 }
 
 impl Examination<'_> {
-    /// Examines everything that the recipe asks for.
+    /// Runs all tests of the recipe.
     pub fn evaluate(&self) -> Result<Evaluation> {
         match &self.recipe.target {
             RecipeTarget::Rule(rule) => self.evaluate_rule(rule),
@@ -80,8 +80,8 @@ impl Examination<'_> {
         }
     }
 
-    /// Wrong visible bits at the last step on all fresh starts, and bits looked at; life: wrong neighborhoods.
-    /// What is exact has none wrong.
+    /// Wrong visible bits at the last step on all fresh starts, and bits checked; for life, wrong
+    /// neighborhoods. An exact circuit has no wrong ones.
     pub fn count_wrong(&self) -> Result<(usize, usize)> {
         if let RecipeTarget::Rule(rule) = &self.recipe.target {
             return Ok((self.wrong_neighborhoods(rule)?, 512));
@@ -114,7 +114,7 @@ impl Examination<'_> {
         })
     }
 
-    /// Of all 512, for a cell of one channel.
+    /// Of all 512, for a cell with one channel.
     fn wrong_neighborhoods(&self, rule: &Rule) -> Result<usize> {
         let table = Simulator::new(&self.automaton.cell)?.truth_table();
         let visible = &table[self.automaton.visible[0]];
@@ -122,7 +122,7 @@ impl Examination<'_> {
         Ok((0..512).filter(|&number| !right(number)).count())
     }
 
-    /// Plays against the rule itself from a random start; counts every wrong bit of every step.
+    /// Runs against the rule itself from a random start; counts every wrong bit of every step.
     fn play(&self, rule: &Rule, trial: Trial) -> Result<TrialSize> {
         let Trial { height, width, steps } = trial;
         let mut grid = self.start(trial, 0)?;
@@ -182,8 +182,8 @@ impl Examination<'_> {
         })
     }
 
-    /// Goes on from the last training step: whether it stays right for as many steps again, and from
-    /// which step on it is right for good.
+    /// Continues from the last training step: whether it stays right for as many steps again, and from which
+    /// step on it stays right.
     fn later(&self, grid: &mut Grid, picture: &[bool]) -> (bool, Option<usize>) {
         let steps = self.trained.steps;
         let mut stable = errors(grid, picture) == 0;
@@ -212,8 +212,8 @@ impl Examination<'_> {
         })
     }
 
-    /// Errors while a block in the middle is held at zero and after it is released. Damage starts
-    /// when the picture stands.
+    /// Errors while a block in the middle is held at zero, and after it is released. The damage starts when the
+    /// picture is complete.
     fn heal(&self, damage: Damage, start: u64) -> Result<Vec<f64>> {
         let Damage { trial, block, held } = damage;
         let picture = self.picture(trial);
@@ -250,16 +250,16 @@ impl Examination<'_> {
         Ok(curve)
     }
 
-    /// Starts that differ, at most [`STARTS`].
+    /// The number of distinct starts, at most [`STARTS`].
     fn starts(&self) -> u64 {
         let random = self.recipe.start == RolloutStart::RandomBits || self.automaton.fire_rate < 1.0;
         if random { STARTS } else { 1 }
     }
 
-    /// A grid at its start.
+    /// A grid in its initial state.
     pub fn start(&self, trial: Trial, number: u64) -> Result<Grid> {
         let mut grid = Grid::new(self.automaton, trial.width, trial.height)?;
-        // Far from the numbers that training draws, whatever the seed.
+        // Far from the numbers that training uses, whatever the seed.
         let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1);
         grid.set_seed(seed);
         match self.recipe.start {

@@ -5,12 +5,12 @@ use farad_circuit::Gate;
 
 /// Floating-point operations of a gate: `(cab·a + cb)·b + (ca·a + c0)` is three multiply-adds.
 pub(crate) const GATE_FLOPS: u64 = 6;
-/// Of its weight gradient: `g·a`, `g·b`, `g·a·b`, and four sums.
+/// FLOPs of its weight gradient: `g·a`, `g·b`, `g·a·b`, and four sums.
 pub(crate) const WEIGHT_FLOPS: u64 = 7;
-/// Of its input gradients: `g·(ca + cab·b)` and `g·(cb + cab·a)`, each added where it is read.
+/// FLOPs of its input gradients: `g·(ca + cab·b)` and `g·(cb + cab·a)`, each added where the input is read.
 pub(crate) const INPUT_FLOPS: u64 = 8;
 
-/// The coefficients of the sixteen functions on a device: what turns logits into gates.
+/// The coefficients of the sixteen functions on a device, which turn logits into gates.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -31,7 +31,7 @@ impl GateTable {
         GateTable(Tensor::from_vec::<f32>(numbers, [16, 4], device))
     }
 
-    /// What gates are with these logits: the mixture of functions, softmax-weighted, as
+    /// The soft gates for these logits: the mixture of functions, softmax-weighted, as
     /// `c0 + ca·a + cb·b + cab·a·b`. `[..., 16] -> [..., 4]`
     #[track_caller]
     pub fn soft(&self, logits: &Tensor) -> Tensor {
@@ -41,7 +41,7 @@ impl GateTable {
         mixed.reshape(sizes)
     }
 
-    /// The coefficients of the likeliest gate of each: exact whole numbers. `[..., 16] -> [..., 4]`
+    /// The coefficients of the most likely gate of each: exact integers. `[..., 16] -> [..., 4]`
     #[track_caller]
     pub fn hard(&self, logits: &Tensor) -> Tensor {
         four_of(logits);
@@ -56,18 +56,18 @@ impl GateTable {
     }
 }
 
-/// The shape of logits with the last axis made four.
+/// The shape of logits with the last axis set to four.
 #[track_caller]
 fn four_of(logits: &Tensor) -> Vec<usize> {
     let mut sizes = logits.shape().to_vec();
     match sizes.last_mut() {
         Some(last) if *last == 16 => *last = 4,
-        _ => panic!("gates: logits come by sixteen: {:?}", logits.shape()),
+        _ => panic!("gates: the last axis of logits must be sixteen: {:?}", logits.shape()),
     }
     sizes
 }
 
-/// The likeliest gate of each sixteen logits; the first among equals.
+/// The most likely gate for each sixteen logits; the first among equals.
 pub fn hard_gates(logits: &[f32]) -> Vec<Gate> {
     let likeliest = |row: &[f32]| {
         let better = |best: usize, n: usize| if row[n] > row[best] { n } else { best };
@@ -76,8 +76,7 @@ pub fn hard_gates(logits: &[f32]) -> Vec<Gate> {
     logits.chunks_exact(16).map(likeliest).collect()
 }
 
-/// Logits of gates that pass their first operand on: `strength` there and 0 elsewhere.
-/// `[..gates, 16]`
+/// Logits of gates that pass their first operand through: `strength` there and 0 elsewhere. `[..gates, 16]`
 pub fn initial_logits(gates: &[usize], strength: f32, device: &Device) -> Tensor {
     let count: usize = gates.iter().product();
     let mut row = [0f32; 16];
@@ -97,8 +96,8 @@ mod tests {
         std::iter::once(Device::cpu()).chain(Device::gpu(0)).collect()
     }
 
-    /// A number of gate functions by their definition, not by their coefficients: the relaxation of a
-    /// truth table is the chance of a one if `a` and `b` are chances.
+    /// A gate function by its definition, not by its coefficients: the relaxation of a truth table is the
+    /// probability of a one if `a` and `b` are probabilities.
     fn relaxed(gate: Gate, a: f64, b: f64) -> f64 {
         let chance = |bit: bool, x: f64| if bit { x } else { 1.0 - x };
         let pairs = [(false, false), (false, true), (true, false), (true, true)];
@@ -121,7 +120,7 @@ mod tests {
             for n in 0..16 {
                 let weight = weights[n] / total;
                 let wanted = weight * (values[n] - mean);
-                // Differences of numbers below one, which may be wrong by a few last bits of 6e-8.
+                // Differences of numbers below one, which may be off by a few units of 6e-8.
                 let most = 1e-4 * wanted.abs() + weight * 2.4e-7;
                 let error = (slopes[n] as f64 - wanted).abs();
                 assert!(error < most, "logit {n} on {device}: {} vs {wanted}", slopes[n]);
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "gates: logits come by sixteen: [3, 15]")]
+    #[should_panic(expected = "gates: the last axis of logits must be sixteen: [3, 15]")]
     fn logits_come_by_sixteen() {
         GateTable::on(&Device::cpu()).soft(&Tensor::zeros([3, 15], &Device::cpu()));
     }

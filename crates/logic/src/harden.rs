@@ -7,11 +7,11 @@ use crate::wires::Wires;
 
 /// The circuit of an automaton whose gates have become hard.
 ///
-/// `layers` as [`Topology::wire`] makes them, `gates` in the order of the coefficients. The first
-/// `visible` channels are what the rule is about.
+/// `layers` as [`Topology::wire`] makes them, `gates` in the order of the coefficients. The first `visible`
+/// channels are the visible ones.
 ///
 /// # Panics
-/// If gates or layers do not fit the topology.
+/// If gates or layers do not match the topology.
 #[track_caller]
 pub fn harden(
     name: &str,
@@ -21,7 +21,7 @@ pub fn harden(
     visible: usize,
     fire_rate: f32,
 ) -> Automaton {
-    assert_eq!(gates.len(), topology.gates(), "harden: gates do not fit the topology");
+    assert_eq!(gates.len(), topology.gates(), "harden: gates do not match the topology");
     let mut cell = Netlist::new(name);
     let channels = topology.channels;
     for position in 0..9 {
@@ -55,7 +55,7 @@ pub fn harden(
     Automaton { cell, channels, visible: (0..visible).collect(), edge: topology.edge, fire_rate }
 }
 
-/// Adds the layers of a circuit; the wires of its outputs.
+/// Adds the layers of a circuit; returns the wires of its outputs.
 fn circuit(cell: &mut Netlist, layers: &[Wires], gates: &[Gate], inputs: Vec<Wire>) -> Vec<Wire> {
     let (mut values, mut rest) = (inputs, gates);
     for layer in layers {

@@ -1,4 +1,4 @@
-//! Gates by function, as bars and layer by layer: the sixteen functions in groups by what they do.
+//! Gates by function, as bars and layer by layer: the sixteen functions, grouped by what they do.
 
 use farad::run::{Bars, Matrix};
 use farad_circuit::Gate;

@@ -1,11 +1,11 @@
-//! Soft logic: gates that learn which of the sixteen functions to be, layers of them, and cellular automata
-//! whose cells are made of them.
+//! Soft logic: gates that learn which of the sixteen two-input functions to be, layers of them, and cellular
+//! automata whose cells consist of them.
 //!
-//! A soft gate is a mixture of the sixteen functions of two bits. Each of them is `c0 + ca·a + cb·b +
-//! cab·a·b`, so sixteen logits become four coefficients once per update ([`GateTable`]). Everything after
-//! that is in terms of coefficients. A gate costs three multiply-adds, its weight gradient is four sums, and
-//! its input gradient is a gather over the gates that read it. Hard gates are soft gates with whole
-//! coefficients. So hard and soft roll-outs are the same op, and hard values are exactly 0 and 1.
+//! A soft gate is a mixture of the sixteen functions of two bits. Each of them is `c0 + ca·a + cb·b + cab·a·b`,
+//! so sixteen logits become four coefficients once per update ([`GateTable`]). Everything after that uses
+//! coefficients. A gate costs three multiply-adds, its weight gradient is four sums, and its input gradient is
+//! a gather over the gates that read it. Hard gates are soft gates with integer coefficients. So hard and soft
+//! roll-outs are the same op, and hard values are exactly 0 and 1.
 //!
 //! ```
 //! use farad::prelude::*;
@@ -26,18 +26,17 @@
 //!
 //! # What is where
 //!
-//! - [`Topology`], [`automaton`], [`recipe`], [`train`]: automata, from what a cell is made of to a run. The
+//! - [`Topology`], [`automaton`], [`recipe`], [`train`]: automata, from the structure of a cell to a run. The
 //!   command is `farad train checkerboard`.
-//! - [`GateLayer`], [`GateNetwork`], [`layer`]: gates as layers, for networks of your own.
+//! - [`GateLayer`], [`GateNetwork`], [`layer`]: gates as layers, for your own networks.
 //! - [`network`], [`classify`]: networks that classify, and their circuits.
-//! - `boolean`: Boolean functions, learned from tables of bits.
-//! - [`Wires`]: how gates are connected; [`SoftGates`]: what they are learned as; [`fn@harden`]: how they
-//!   become hard.
-//! - [`repair`]: a discrete search that makes circuits exact that training left nearly so.
-//! - [`evaluate`], [`report`]: how good a circuit is; [`simulate`]: circuits as ops on tensors.
+//! - `boolean`: Boolean functions, learned from truth tables.
+//! - [`Wires`]: how gates are connected; [`SoftGates`]: their parameters; [`fn@harden`]: how they become hard.
+//! - [`repair`]: a discrete search that makes nearly exact circuits exact.
+//! - [`evaluate`], [`report`]: how good a circuit is; [`simulate`]: circuits as tensor ops.
 //!
-//! Automata, layers, learned wires, trees and neurons are custom ops: ordinary nodes of a step's graph. So
-//! softmax, loss, clipping and update around them are compiled as always, and a whole update is one
+//! Automata, layers, learned wires, trees and neurons are custom ops: ordinary nodes of a step's graph. So the
+//! softmax, loss, clipping and optimizer around them are compiled as usual, and a whole update is one
 //! submission. Vector instructions on the CPU come through the pulp crate, without `unsafe`.
 //!
 //! The guide's chapters *A first automaton* and *Logic and circuits* (`docs/guide/src`) lead through them.

@@ -1,13 +1,13 @@
-//! Repair of a run's circuits: a discrete search after training, and where its results are kept.
+//! Repair of a run's circuits: a discrete search after training, and the storage of its results.
 //!
-//! The search itself is [`farad_circuit::repair`]. Here is what a recipe asks it for. The gates that training
-//! was least sure about are its first proposals. `device` evaluates candidates on a GPU. `again` lets soft
-//! training begin again from a repaired circuit where the search is stuck, if that is asked for. A repaired
-//! circuit lies beside the learned one as `circuits/seed-N.repaired.json`, with its record in
-//! `circuits/seed-N.repair.json`. `classify::repair` does the same for classifiers.
+//! The search itself is [`farad_circuit::repair`]; here is what a recipe asks of it. The gates that training
+//! was least sure about are its first proposals. `device` evaluates candidates on a GPU. `again` restarts soft
+//! training from a repaired circuit if the search is stuck, if asked to. A repaired circuit is stored beside
+//! the learned one as `circuits/seed-N.repaired.json`, with its record in `circuits/seed-N.repair.json`.
+//! `classify::repair` does the same for classifiers.
 //!
-//! Invariant: what is read from there belongs to this learned circuit, byte for byte. On starts that neither
-//! training nor the search saw, it is less wrong, or as right and smaller. Start at [`repair`](fn@repair).
+//! Invariant: a stored repair belongs to this learned circuit, byte for byte. On starts that neither training
+//! nor the search used, it has fewer wrong bits, or it is as right and smaller. Start at [`repair`](fn@repair).
 
 mod again;
 mod device;
@@ -40,30 +40,30 @@ use crate::settings::AutomatonSettings;
 use crate::train::{LearnedAutomata, LearnedCircuit};
 use again::{Found, School};
 
-/// The most candidates of a search, by default.
+/// Default limit on the candidates of a search.
 const MOST_CANDIDATES: u64 = 2_000_000;
-/// Candidates for each update of training: a short training is not followed by a long search.
+/// Candidates per update of training: a short training is not followed by a long search.
 const CANDIDATES_AN_UPDATE: u64 = 800;
-/// After fewer updates nothing is searched for: that was a try.
+/// After fewer updates nothing is searched, because that was only a trial.
 const LEAST_UPDATES: u64 = 100;
-/// Seconds that the search for one seed may take, by default.
+/// Default limit on the seconds of a search per seed.
 const SECONDS: u64 = 60;
 
-/// What a repair may cost, for each seed.
+/// The budget of a repair, per seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effort {
-    /// Candidates in all.
+    /// Candidates in total.
     pub candidates: u64,
-    /// Time after which a search is cut.
+    /// Time limit of a search.
     pub time: Option<Duration>,
     /// Added to a circuit's seed, for another search.
     pub seed: u64,
-    /// Whether soft training begins again from the repaired circuit where the search is stuck. Classifiers do not.
+    /// Whether soft training restarts from the repaired circuit if the search is stuck. Unused for classifiers.
     pub again: bool,
 }
 
 impl Effort {
-    /// What is fit after so many updates: nothing after a few.
+    /// A suitable budget after this many updates: zero after a few.
     pub fn after(updates: u64) -> Effort {
         let candidates = updates.saturating_mul(CANDIDATES_AN_UPDATE).min(MOST_CANDIDATES);
         Effort { candidates: if updates < LEAST_UPDATES { 0 } else { candidates }, ..Effort::default() }
@@ -81,12 +81,12 @@ impl Default for Effort {
     }
 }
 
-/// Which circuits are repaired.
+/// Which circuits to repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AutomatonSelection {
     /// Those that are not exact.
     Inexact,
-    /// All: those that are exact may become smaller.
+    /// All: exact ones may become smaller.
     All,
 }
 
@@ -100,13 +100,14 @@ pub struct RepairNote {
     pub wrong_before: usize,
     /// Wrong visible bits of the repaired one on the same.
     pub wrong: usize,
-    /// Bits looked at.
+    /// Bits that were checked.
     pub of: usize,
     /// Candidates tried.
     pub candidates: u64,
     /// Candidates tried until nothing was wrong on the starts of the search.
     pub right_after: Option<u64>,
-    /// What the search made it of: the `learned` circuit, the `simplified` one, one that was `retrained`, or `nothing`.
+    /// What the search started from: the `learned` circuit, the `simplified` one, one that was `retrained`, or
+    /// `nothing`.
     pub from: String,
     /// Whether time ran out before the candidates did. Then another run may find another circuit.
     pub cut: bool,
@@ -116,7 +117,7 @@ pub struct RepairNote {
 }
 
 impl RepairNote {
-    /// The same in a sentence.
+    /// The same as a sentence.
     pub fn words(&self, seed: u64) -> String {
         let RepairNote { wrong_before, wrong, of, candidates, .. } = self;
         let before = match wrong_before {
@@ -127,14 +128,15 @@ impl RepairNote {
             0 => "exact after repair".into(),
             wrong => format!("{} wrong after repair", count(*wrong)),
         };
-        let from = if self.from == "nothing" { ", made from nothing" } else { "" };
+        let from = if self.from == "nothing" { ", found from nothing" } else { "" };
         let again = self.again.as_ref().map_or(String::new(), |again| format!(", {}", again.words()));
         let cut = if self.cut { ", cut by time" } else { "" };
         format!("seed {seed}: {before}; {after} ({}{from}{again}{cut})", counted(*candidates, "candidate"))
     }
 }
 
-/// The repaired circuit of a seed from the run's folder; none if there is none, or it is of another circuit.
+/// The repaired circuit of a seed from the run's folder; `None` if there is none, or if it belongs to another
+/// circuit.
 pub(crate) fn stored(run: &Run, seed: u64, learned: &Automaton) -> Option<(Automaton, RepairNote)> {
     let [circuit, note] = names(seed);
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
@@ -150,8 +152,8 @@ fn names(seed: u64) -> [String; 2] {
     ["repaired.json", "repair.json"].map(|end| format!("circuits/seed-{seed}.{end}"))
 }
 
-/// The device on which the circuits are searched that were trained on this one: the same GPU if it is one, else the CPU.
-/// A GPU in software is slower than the CPU.
+/// The device for the search after training on this one: the same if it is a GPU, otherwise the CPU. A software
+/// GPU is slower than the CPU.
 pub fn device_after(trained: &Device) -> Device {
     let real =
         |index: usize| farad::adapters().get(index).is_some_and(|gpu| gpu.kind != AdapterKind::Software);
@@ -161,7 +163,7 @@ pub fn device_after(trained: &Device) -> Device {
     }
 }
 
-/// Searches on a device, if it is a GPU and the grid fits a workgroup of it, else on the CPU.
+/// Searches on a device, if it is a GPU and the grid fits in one of its workgroups, otherwise on the CPU.
 struct Searcher<'a> {
     task: RepairTask,
     device: &'a Device,
@@ -180,21 +182,24 @@ impl Searcher<'_> {
         }
     }
 
-    /// What a person should know who asked for a GPU.
+    /// A note for a user who asked for a GPU.
     fn words(&self) -> Option<String> {
         let counts = self.tallies.iter().map(CandidateTally::counts);
         let [there, here] = counts.fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
         if self.device.is_gpu() && self.tallies.is_empty() {
-            return Some("searched on the cpu: the grid is not one that fits a workgroup of the GPU".into());
+            return Some("searched on the cpu: the grid does not fit in a workgroup of the GPU".into());
         }
         (here > 0).then(|| {
             let of = counted(here + there, "candidate");
-            format!("{} of {of} ran on the cpu, as they do not fit a workgroup of the GPU", count(here))
+            format!(
+                "{} of {of} ran on the cpu, because they do not fit in a workgroup of the GPU",
+                count(here)
+            )
         })
     }
 }
 
-/// Repairs the circuits of a run on a device and keeps what is better. Says what became of each.
+/// Repairs the circuits of a run on a device and keeps better ones. Reports the outcome of each.
 pub fn repair(
     run: &Run,
     effort: &Effort,
@@ -244,7 +249,7 @@ fn find(
     searcher: &mut Searcher,
     school: &School,
 ) -> Result<Found> {
-    // What was repaired before is gone on with; proposals are about the gates that were learned.
+    // Continues from an earlier repair; proposals refer to the learned gates.
     let (proposals, simplified) = match &circuit.repair {
         Some(_) => (&[][..], Some(circuit.automaton.clone())),
         None => (proposals, report::stored(run, circuit)),
@@ -270,7 +275,7 @@ fn examination<'a>(
     Examination { recipe, automaton, trained, seed: circuit.seed }
 }
 
-/// The circuit first: what is known of it is what makes it count.
+/// The circuit first: it counts only once its record exists.
 fn write(
     run: &Run,
     circuit: &LearnedCircuit,
@@ -297,7 +302,7 @@ fn write(
     Ok(())
 }
 
-/// What the circuits of a recipe should do.
+/// The task of a recipe's circuits.
 fn task(recipe: &Recipe, settings: &AutomatonSettings) -> RepairTask {
     let AutomatonSettings { width, height, steps, fire_rate, .. } = *settings;
     let edge = recipe.topology.edge;
@@ -317,7 +322,7 @@ fn task(recipe: &Recipe, settings: &AutomatonSettings) -> RepairTask {
         wanted: wanted(recipe, height, width),
         others: vec![],
     };
-    // What grows from one cell may not reach around this grid: it is the same on all that are larger.
+    // What grows from one cell must not wrap around this grid: it is the same on all larger ones.
     let alone = 2 * steps + 2;
     let grows =
         recipe.start == RolloutStart::CenterOnes && !recipe.trials.is_empty() && alone > height.max(width);
@@ -325,7 +330,7 @@ fn task(recipe: &Recipe, settings: &AutomatonSettings) -> RepairTask {
     RepairTask { others, ..task(height, width) }
 }
 
-/// What is to be seen, `[visible, height, width]`; of rules, the next bit of every neighborhood.
+/// The wanted result, `[visible, height, width]`; for rules, the next bit of every neighborhood.
 fn wanted(recipe: &Recipe, height: usize, width: usize) -> Vec<bool> {
     if let RecipeTarget::Rule(rule) = &recipe.target {
         return (0..512).map(|number| rule.next(number)).collect();

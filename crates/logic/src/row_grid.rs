@@ -1,10 +1,10 @@
-//! Kernels over features by samples on a GPU: how rows and columns are laid over a grid.
+//! GPU kernels over feature-major data: how rows and columns are mapped to a grid.
 //!
-//! A workgroup takes 256 values: rows are features, and up to 16 columns lie beside each other. The grid runs over all
-//! rows before it goes to the next columns, so that the few columns of all features that are in use stay in the GPU's
-//! cache, although rows are read in any order. Layers of gates, learned wires, trees and neurons share this frame, its text
-//! too: a kernel only says what the value at a row and a column is ([`RowGrid::each`]), or what is added up
-//! ([`RowGrid::sums`]). Invariant: no grid is larger than the adapter allows, and none is empty.
+//! A workgroup processes 256 values: rows are features, and up to 16 columns are adjacent. The grid covers all
+//! rows before it goes to the next columns. So the few columns in use, of all features, stay in the GPU's
+//! cache, although rows are read in any order. Layers of gates, learned wires, trees and neurons share this
+//! frame and its WGSL: a kernel only defines the value at a row and a column ([`RowGrid::each`]), or what is
+//! summed ([`RowGrid::sums`]). Invariant: no grid is larger than the adapter allows, and none is empty.
 
 pub mod cpu;
 
@@ -14,27 +14,27 @@ const EACH: &str = include_str!("row_grid/each.wgsl");
 const TOTAL: &str = include_str!("row_grid/total.wgsl");
 const SUM: &str = include_str!("row_grid/sum.wgsl");
 
-/// What an invocation computes at once where samples come by four, and its sum.
+/// What an invocation computes at once if samples come in groups of four, and its sum.
 const FOUR_VALUES: &str = "alias Value = vec4<f32>;";
 const FOUR_TOTAL: &str =
     "fn total(value: Value) -> f32 {\n    return (value.x + value.y) + (value.z + value.w);\n}\n";
 
-/// Values that a workgroup takes.
+/// Values per workgroup.
 const WORKGROUP: usize = 256;
-/// Columns side by side in a workgroup, as a power of two.
+/// Adjacent columns in a workgroup, as a power of two.
 const COLUMNS: u32 = 4;
 
-/// How rows and columns are laid over a grid.
+/// How rows and columns are mapped to a grid.
 pub struct RowGrid {
     rows: usize,
-    /// One of four samples, or of one if the batch is no multiple of four.
+    /// A column is four samples, or one if the batch is not a multiple of four.
     columns: usize,
     vector: bool,
     shift: u32,
 }
 
 impl RowGrid {
-    /// For so many rows of so many samples.
+    /// For this many rows and samples.
     pub fn new(rows: usize, batch: usize) -> RowGrid {
         let vector = batch.is_multiple_of(4);
         let columns = if vector { batch / 4 } else { batch };
@@ -42,13 +42,13 @@ impl RowGrid {
         RowGrid { rows, columns, vector, shift }
     }
 
-    /// Workgroups beside each other that take different columns.
+    /// Workgroups for different columns.
     pub fn blocks(&self) -> usize {
         self.columns.div_ceil(1 << self.shift)
     }
 
-    /// A kernel that computes one value for every row and column: `text` has its bindings, `result` among them, and the
-    /// function `at`.
+    /// A kernel that computes one value for every row and column: `text` has its bindings, including `result`,
+    /// and the function `at`.
     pub fn each(
         &self,
         text: WgslText,
@@ -59,8 +59,8 @@ impl RowGrid {
         self.launch(framed(EACH, text), self.blocks(), more, arguments, limits)
     }
 
-    /// A kernel that adds up samples in so many parts: `text` has its bindings and the entry point, which calls
-    /// `together`.
+    /// A kernel that sums over samples in this many parts: `text` has its bindings and the entry point, which
+    /// calls `together`.
     pub fn sums(
         &self,
         text: WgslText,
@@ -95,12 +95,12 @@ impl RowGrid {
     }
 }
 
-/// A kernel in its frame: each has stand-ins for the other.
+/// A kernel in its frame: each has placeholders for the other.
 fn framed(frame: &str, kernel: WgslText) -> WgslText {
     WgslText::new(frame).region("kernel", kernel.region("frame", ""))
 }
 
-/// Adds `parts` of so many sums, each of four numbers if `vector`. Arguments: parts, result.
+/// Adds `parts` partial results of this many sums, each of four numbers if `vector`. Arguments: parts, result.
 pub fn add_parts(
     sums: usize,
     parts: usize,
@@ -117,7 +117,7 @@ pub fn add_parts(
         .arguments(arguments)
 }
 
-/// What kernels on such grids are tested with: sizes that fill a row, a column, and more than a dimension of a grid.
+/// Test sizes for kernels on such grids: they fill a row, a column, and more than one dimension of a grid.
 #[cfg(test)]
 pub mod tests {
     use super::*;
@@ -125,7 +125,7 @@ pub mod tests {
     /// Features, rows and samples.
     pub const SIZES: [(usize, usize, usize); 3] = [(8, 4, 1), (2, 1, 3_000_000), (5_000_000, 4_000_000, 64)];
 
-    /// The least that WebGPU promises.
+    /// WebGPU's minimum limits.
     pub const LIMITS: CustomLimits =
         CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65_535, subgroups: false };
 

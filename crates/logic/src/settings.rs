@@ -8,21 +8,19 @@ use crate::automaton::Policy;
 use crate::error::{Error, Result};
 use crate::soft_gates::{GateKind, Rounding};
 
-/// The loss of the difference between states and target. All are sums over batch, cells and
-/// visible channels.
+/// The loss between states and target. All are sums over batch, cells and visible channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The squared difference.
     Squared,
     /// The cross-entropy of the bit.
     CrossEntropy,
-    /// The cross-entropy, weighted by the difference to the power of `focus`: the nearly right
-    /// matters less.
+    /// The cross-entropy, weighted by the difference to the power of `focus`: nearly right bits matter less.
     Focal,
 }
 
 impl Loss {
-    /// What is summed, for the axis of a plot.
+    /// The label for the axis of a plot.
     pub fn label(self) -> &'static str {
         match self {
             Loss::Squared => "sum of squared differences",
@@ -39,8 +37,8 @@ pub enum Forward {
     Soft,
     /// The hard gates, with the mixtures' gradient.
     Hard,
-    /// Hard gates drawn by their chances (Gumbel noise on logits, anew each update), with the gradient of
-    /// the noisy mixtures.
+    /// Hard gates sampled by their probabilities (Gumbel noise on logits, redrawn each update), with the
+    /// gradient of the noisy mixtures.
     Gumbel,
     /// The mixtures of logits with Gumbel noise.
     Noisy,
@@ -52,28 +50,28 @@ pub enum FreezeOrder {
     /// In a random order that is fixed per seed.
     #[default]
     Chance,
-    /// The surest first, by what they are at each update.
+    /// The surest first, judged at each update.
     Confidence,
-    /// At random, drawn anew at each update.
+    /// At random, redrawn at each update.
     Anew,
 }
 
-/// What cells hand from step to step in an update.
+/// What cells pass from step to step in an update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum States {
-    /// What the gates gave.
+    /// The soft values.
     #[default]
     Soft,
     /// The nearest bits, with the gradient as if they had not been rounded.
     Rounded,
-    /// Bits drawn with these chances, with the gradient as if they had not been.
+    /// Bits sampled with these probabilities, with the gradient as if they had not been.
     Sampled,
 }
 
 /// What is kept for the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// States; activations are computed again.
+    /// States; activations are recomputed.
     Recompute,
     /// Everything.
     All,
@@ -81,7 +79,7 @@ pub enum Keep {
     Every,
 }
 
-/// Gives the values of a type their names in settings.
+/// Gives the values of an enum their names in settings.
 macro_rules! named {
     ($($type:ident { $($name:literal = $value:ident),+ })+) => { $(
         impl $type {
@@ -125,7 +123,7 @@ const ABOVE_ZERO: Takes = Takes::Number(NumberRange::above(0.0).to(1.0));
 const ABOVE_MINUS_ONE: Takes = Takes::Number(NumberRange::above(-1.0));
 
 farad::train::settings! {
-    /// What automata are trained with. Defaults are what all published recipes share.
+    /// The settings of automata. Defaults are what all published recipes share.
     pub struct AutomatonSettings {
         updates: u64 = 500, Takes::from(0), "Updates of the parameters.";
         batch: usize = 1, FROM_ONE, "Grids per update.";
@@ -140,44 +138,44 @@ farad::train::settings! {
         beta2: f32 = 0.99, BELOW_ONE, "The optimizer's decay of the second moment, for adamw, adam and lion.";
         weight_decay: f32 = 0.01, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f32 = 100.0, FROM_ZERO, "Gradients are clipped to ± this, element by element.";
-        #[lab] final_rate: f32 = 1.0, TO_ONE, "The share of the rate at the last update; it falls along a cosine; 1: it stays.";
+        #[lab] final_rate: f32 = 1.0, TO_ONE, "The fraction of the rate at the last update; it falls along a cosine; 1 means that it stays constant.";
         #[later] gates: GateKind = GateKind::Sixteen, one_of(GateKind::NAMES), "What a gate is learned as: a logit for each function, or one for each pair of inputs.";
         #[later] rounding: Rounding = Rounding::Likeliest, one_of(Rounding::NAMES), "What sixteen logits become when hard: the largest, or the mixture's truth table, rounded.";
         initial_logit: f32 = 10.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
         #[lab] sharpness: f32 = 1.0, FROM_ZERO, "Logits are multiplied by a number that grows from 1 to this over the run.";
-        #[lab] adaptive: f32 = 0.0, ABOVE_MINUS_ONE, "A gate's logits are multiplied by 1 + this × its confidence; below 0 sure gates stay softer and go on learning.";
-        #[lab] forward: Forward = Forward::Soft, one_of(Forward::NAMES), "What the forward pass uses: soft gates, hard ones with the soft gradient, hard ones drawn by chance, or soft ones of noisy logits.";
+        #[lab] adaptive: f32 = 0.0, ABOVE_MINUS_ONE, "A gate's logits are multiplied by 1 + this × its confidence; below 0, sure gates stay softer and continue to learn.";
+        #[lab] forward: Forward = Forward::Soft, one_of(Forward::NAMES), "What the forward pass uses: soft gates, hard ones with the soft gradient, hard ones sampled at random, or soft ones of noisy logits.";
         #[lab] temperature: f32 = 1.0, POSITIVE, "With lab.forward = \"gumbel\" or \"noisy\": noisy logits are divided by this.";
         #[lab] gate_noise: f32 = 1.0, FROM_ZERO, "With lab.forward = \"gumbel\" or \"noisy\": the size of the noise; 1 draws gates by their chances.";
-        freeze_from: f32 = 1.0, TO_ONE, "From this share of the updates on, more and more gates are hard in the forward pass; 1: never.";
-        freeze_until: f32 = 1.0, TO_ONE, "At this share of the updates the number of hard gates is reached; equal to `freeze_from`: at once.";
-        #[later] freeze_most: f32 = 1.0, TO_ONE, "The share of gates that are hard then.";
-        #[later] freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are hard: in a fixed random order, the surest first, or drawn anew at each update.";
+        freeze_from: f32 = 1.0, TO_ONE, "From this fraction of the updates on, more and more gates are hard in the forward pass; 1 means never.";
+        freeze_until: f32 = 1.0, TO_ONE, "At this fraction of the updates the number of hard gates is reached; if equal to `freeze_from`, at once.";
+        #[later] freeze_most: f32 = 1.0, TO_ONE, "The fraction of gates that are hard then.";
+        #[later] freeze_order: FreezeOrder = FreezeOrder::Chance, one_of(FreezeOrder::NAMES), "Which gates are hard: in a fixed random order, the surest first, or redrawn at each update.";
         #[lab] states: States = States::Soft, one_of(States::NAMES), "What cells pass on; rounded or sampled bits have the gradient of the soft value.";
-        #[lab] round_every: usize = 1, FROM_ONE, "With lab.states = \"rounded\" or \"sampled\": how many steps apart.";
+        #[lab] round_every: usize = 1, FROM_ONE, "With lab.states = \"rounded\" or \"sampled\": every how many steps.";
         #[lab] entropy: f32 = 0.0, FROM_ZERO, "The weight of the gates' entropy in what is minimized, summed over gates.";
-        #[lab] margin: f32 = 0.0, FROM_ZERO, "The weight of how much the gates' decisions are less clear than `lab.margin_width`, summed over gates.";
-        #[lab] margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which on a decision is clear.";
-        #[lab] ramp_from: f32 = 0.0, TO_ONE, "At this share of the updates `lab.adaptive`, `lab.entropy` and `lab.margin` begin to grow from zero.";
-        #[lab] ramp_until: f32 = 0.0, TO_ONE, "At this share of the updates they reach their full size; 0: from the start.";
+        #[lab] margin: f32 = 0.0, FROM_ZERO, "The weight of the margin penalty: by how much the gates' decisions miss `lab.margin_width`, summed over gates.";
+        #[lab] margin_width: f32 = 5.0, FROM_ZERO, "The difference of logits from which a decision counts as clear.";
+        #[lab] ramp_from: f32 = 0.0, TO_ONE, "At this fraction of the updates `lab.adaptive`, `lab.entropy` and `lab.margin` begin to grow from zero.";
+        #[lab] ramp_until: f32 = 0.0, TO_ONE, "At this fraction of the updates they reach their full size; 0 means from the start.";
         loss: Loss = Loss::Squared, one_of(Loss::NAMES), "The loss of the difference between states and target.";
         #[lab] focus: f32 = 2.0, FROM_ZERO, "The power of the focal loss.";
         #[lab] noise: f32 = 0.0, FROM_ZERO, "The standard deviation of noise on gradients, falling with the number of updates.";
-        curriculum: u64 = 0, Takes::from(0), "Updates over which the number of steps grows to `steps`; 0: all from the start.";
+        curriculum: u64 = 0, Takes::from(0), "Updates over which the number of steps grows to `steps`; 0 means all from the start.";
         keep: Keep = Keep::Recompute, one_of(Keep::NAMES), "What is kept for the backward pass.";
-        keep_every: usize = 4, FROM_ONE, "With keep = \"every\": how many steps apart.";
-        stop_after_exact: u64 = 0, Takes::from(0), "Training ends once every seed's hard circuit was right in this many evaluations in a row; 0: never.";
+        keep_every: usize = 4, FROM_ONE, "With keep = \"every\": every how many steps.";
+        stop_after_exact: u64 = 0, Takes::from(0), "Training ends once every seed's hard circuit was right in this many evaluations in a row; 0 means never.";
         #[later] repair: bool = false, Takes::Truth, "A circuit that is not exact at the end is repaired by a discrete search.";
-        #[lab] train_again: bool = false, Takes::Truth, "With repair: if the search is stuck, soft training begins again from the repaired circuit, within the same budget.";
+        #[lab] train_again: bool = false, Takes::Truth, "With repair: if the search is stuck, soft training restarts from the repaired circuit, within the same budget.";
         ..course: LoopSettings, "When the loop logs, evaluates, saves and ends.";
     }
 }
 
-/// Cells of a batch of grids that are trained on at most.
+/// Most cells in a batch of grids.
 const MOST_CELLS: usize = 1 << 22;
 
 impl AutomatonSettings {
-    /// From the table of a run. Keys that came later may be missing, and are as in the published recipes then.
+    /// From the table of a run. Keys that were added later may be missing, and then have the published values.
     pub fn from_table(table: &toml::Table) -> Result<AutomatonSettings> {
         let mut settings = crate::recipe::published();
         settings.take_config(table)?;
@@ -185,7 +183,7 @@ impl AutomatonSettings {
         Ok(settings)
     }
 
-    /// The policy that `keep` asks for.
+    /// The policy for `keep`.
     pub fn policy(&self) -> Policy {
         match self.keep {
             Keep::Recompute => Policy::Recompute,
@@ -194,9 +192,9 @@ impl AutomatonSettings {
         }
     }
 
-    /// Whether everything makes sense together.
+    /// Checks that the settings are consistent.
     pub fn check(&self) -> Result<()> {
-        // A number may leave its bounds when it becomes one of single precision.
+        // A number may leave its bounds when it is converted to single precision.
         AutomatonSettings::default().take(&self.table())?;
         if self.course.evaluate_every == 0 {
             let (wanted, found) = ("a whole number from 1 on".into(), "0".into());
@@ -248,7 +246,7 @@ mod tests {
         let cut = without("curriculum").unwrap_err().to_string();
         assert!(cut.contains("config.toml") && cut.contains("it has no `curriculum`"), "{cut}");
         assert_eq!(without("optimizer").unwrap().optimizer, "adamw");
-        // Before there was a lab, its keys had no prefix; whoever types one is told.
+        // Before the prefix `lab.` existed, its keys had none; whoever types one gets a hint.
         let mut old = whole.clone();
         let value = old.remove("lab.sharpness").unwrap();
         assert_eq!(value.as_float(), Some(1.0));
@@ -271,7 +269,7 @@ mod tests {
         };
         let large = refused("height=10000000");
         assert!(large.starts_with("settings: the grids are too large to train on: 10000000 × 3"), "{large}");
-        // What is above or below a bound as a double may be on it in single precision.
+        // A number above or below a bound as a double may be on it in single precision.
         assert_eq!(
             refused("beta2=0.99999999999"),
             "settings: beta2 takes a number from 0 to below 1, not `1`"

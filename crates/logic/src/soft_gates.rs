@@ -1,4 +1,4 @@
-//! What the gates of an automaton are learned as, sixteen logits per gate or four, and how they become hard.
+//! The parameters of an automaton's gates, sixteen or four logits per gate, and how they become hard.
 //!
 //! A hard value with a soft gradient is always `hard + (soft − stop(soft))`, whose value is exactly the hard
 //! one.
@@ -13,13 +13,14 @@ use farad_circuit::Gate;
 
 use crate::gates::GateTable;
 
-/// What a gate's parameters are.
+/// The parameters of a gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GateKind {
     /// A logit for each of the sixteen functions; the gate is their softmax mixture.
     #[default]
     Sixteen,
-    /// A logit for each of the four inputs (0, 0), (0, 1), (1, 0), (1, 1): its sigmoid is the chance of a one there.
+    /// A logit for each of the four inputs (0, 0), (0, 1), (1, 0), (1, 1): its sigmoid is the probability of a
+    /// one there.
     Four,
 }
 
@@ -29,12 +30,12 @@ pub enum Rounding {
     /// The function with the largest logit.
     #[default]
     Likeliest,
-    /// The function whose truth table is nearest: the mixture's chance of a one, rounded input by input.
+    /// The function with the closest truth table: the mixture's probability of a one, rounded input by input.
     Nearest,
 }
 
-/// The four inputs of a gate, in the order of [`GateKind::Four`]'s logits; the functions that are one there alone
-/// have the numbers 8, 4, 2 and 1, and a gate's number is the sum of those of its ones.
+/// The four inputs of a gate, in the order of [`GateKind::Four`]'s logits. The functions that are one only
+/// there have the numbers 8, 4, 2 and 1, and a gate's number is the sum of those of its ones.
 const INPUTS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
 /// How parameters become gates on one device.
@@ -88,16 +89,17 @@ impl SoftGates {
         }
     }
 
-    /// Logits of gates that pass their first operand on. Both kinds start as the same soft gates: the mixture
-    /// with `strength` at one function and 0 at the others. `[..gates, width]`
+    /// Logits of gates that pass their first operand through. Both kinds start as the same soft gates: the
+    /// mixture with `strength` at one function and 0 at the others. `[..gates, width]`
     pub fn initial(&self, gates: &[usize], strength: f32, device: &Device) -> Tensor {
         self.sure(&vec![Gate::A; gates.iter().product()], gates, strength, device)
     }
 
-    /// Logits of gates that are sure of these functions, the more so the larger the strength; they lie in these sizes.
-    /// Both kinds are the same soft gates, as in [`SoftGates::initial`]. `[..sizes, width]`
+    /// Logits of gates that prefer these functions, the more strongly the larger the strength, in an array of
+    /// these sizes. Both kinds are the same soft gates, as in [`SoftGates::initial`]. `[..sizes, width]`
     pub fn sure(&self, gates: &[Gate], sizes: &[usize], strength: f32, device: &Device) -> Tensor {
-        // Seven of the fifteen others agree with a function at each input, so the odds there are (e^s + 7) : 8.
+        // At each input, seven of the fifteen other functions agree with a function, so the odds there are (e^s
+        // + 7) : 8.
         let sure = ((f64::from(strength).exp() + 7.0) / 8.0).ln() as f32;
         let row = |gate: &Gate| match self.kind {
             GateKind::Sixteen => {
@@ -122,7 +124,7 @@ impl SoftGates {
         }
     }
 
-    /// The chances of a one at the four inputs. `[..., width] -> [..., 4]`
+    /// The probabilities of a one at the four inputs. `[..., width] -> [..., 4]`
     #[track_caller]
     pub fn chances(&self, logits: &Tensor) -> Tensor {
         match self.kind {
@@ -142,14 +144,14 @@ impl SoftGates {
         self.times(&ones.cast(DType::F32), &self.places).squeeze(-1).cast(DType::I32)
     }
 
-    /// The coefficients of the hard gates: exact whole numbers. `[..., width] -> [..., 4]`
+    /// The coefficients of the hard gates: exact integers. `[..., width] -> [..., 4]`
     #[track_caller]
     pub fn hard(&self, logits: &Tensor) -> Tensor {
         self.table.of_numbers(&self.numbers(logits))
     }
 
-    /// How sure gates are, from 0 to 1: the chance of the likeliest function, or how far the least sure of the
-    /// four outputs is from even chances. `[..., width] -> [..., 1]`
+    /// How sure gates are, from 0 to 1: the probability of the most likely function, or how far the least sure
+    /// of the four outputs is from one half. `[..., width] -> [..., 1]`
     #[track_caller]
     pub fn confidence(&self, logits: &Tensor) -> Tensor {
         match self.rounding {
@@ -158,7 +160,7 @@ impl SoftGates {
         }
     }
 
-    /// The entropy of gates, in nats: of the sixteen chances, or of the four outputs together.
+    /// The entropy of gates, in nats: of the sixteen probabilities, or of the four outputs together.
     /// `[..., width] -> [...]`
     #[track_caller]
     pub fn entropy(&self, logits: &Tensor) -> Tensor {
@@ -168,7 +170,7 @@ impl SoftGates {
                 -(logs.exp() * logs)
             }
             GateKind::Four => {
-                // The entropy of either sign is the same; of the negative one, nothing large cancels.
+                // The entropy is the same for either sign; with the negative one, nothing large cancels.
                 let below = logits.greater(0.0).select(&-logits, logits);
                 below.softplus() - &below * below.sigmoid()
             }
@@ -176,8 +178,8 @@ impl SoftGates {
         each.sum_axes([-1])
     }
 
-    /// By how much the decision is less clear than `margin`: the likeliest function's logit above the next one's, or
-    /// each of four logits above or below zero. `[..., width] -> [...]`
+    /// By how much the decision is less clear than `margin`: the logit of the most likely function minus the
+    /// next one's, or the magnitude of each of four logits. `[..., width] -> [...]`
     #[track_caller]
     pub fn shortfall(&self, logits: &Tensor, margin: f32) -> Tensor {
         let lead = match self.kind {
@@ -191,8 +193,9 @@ impl SoftGates {
         (f64::from(margin) - lead).relu().sum_axes([-1])
     }
 
-    /// Noise for every logit from uniform numbers: Gumbel's, with which the likeliest of sixteen is one drawn by
-    /// their chances; or the logistic noise with which the sign of a logit is. `[..., width] -> [..., width]`
+    /// Noise for every logit from uniform numbers. For sixteen logits it is Gumbel noise, with which the argmax
+    /// is a sample of their softmax; for four it is logistic noise, with which the sign of a logit is a sample
+    /// of its sigmoid. `[..., width] -> [..., width]`
     #[track_caller]
     pub fn noise(&self, uniform: &Tensor) -> Tensor {
         // Uniform numbers may be zero, and their logarithm must be finite.
@@ -211,7 +214,7 @@ impl SoftGates {
         assert_eq!(
             last,
             matrix.shape()[0],
-            "gates: logits do not come by {}: {:?}",
+            "gates: the last axis of logits must be {}: {:?}",
             matrix.shape()[0],
             x.shape()
         );
@@ -221,7 +224,7 @@ impl SoftGates {
     }
 }
 
-/// Taken from a logit that must not be the largest.
+/// Subtracted from a logit that must not be the largest.
 const TOO_MUCH: f64 = 1e6;
 
 /// How far uniform numbers stay away from 0 and 1.

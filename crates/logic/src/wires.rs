@@ -1,5 +1,5 @@
-//! Which two values each gate of a layer reads: fixed when the layer is made, from a seed. [`Consumers`] is
-//! the inverse: for each value, the gates that read it.
+//! Which two values each gate of a layer reads: fixed when the layer is made, from a seed. [`Consumers`] is the
+//! inverse: for each value, the gates that read it.
 
 use farad::philox;
 
@@ -14,19 +14,19 @@ pub struct Wires {
     pub b: Vec<u32>,
 }
 
-/// Who reads each input of a layer: the entries of input `i` are `entries[starts[i]..starts[i + 1]]`,
-/// each `2·gate + side` where side 1 is operand `b`, ascending.
+/// The readers of each input of a layer: the entries of input `i` are `entries[starts[i]..starts[i + 1]]`, each
+/// `2·gate + side` where side 1 is operand `b`, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consumers {
-    /// `inputs + 1` places in `entries`.
+    /// `inputs + 1` indices into `entries`.
     pub starts: Vec<u32>,
     /// Readers, input by input.
     pub entries: Vec<u32>,
 }
 
 impl Wires {
-    /// The first layer of a perception circuit: every neighbor beside the center, in an order from
-    /// the seed; with more than 8 gates the neighbors come again.
+    /// The first layer of a perception circuit: every neighbor with the center, in an order from the seed; with
+    /// more than 8 gates the neighbors repeat.
     pub fn first_kernel(outputs: usize, seed: u64, stream: u64) -> Wires {
         let neighbors: Vec<u32> = (0..9).filter(|&n| n != 4).collect();
         let mut a: Vec<u32> = (0..outputs).map(|n| neighbors[n % 8]).collect();
@@ -34,8 +34,8 @@ impl Wires {
         Wires { inputs: 9, b: vec![4; outputs], a }
     }
 
-    /// Pairs (0,1), (2,3), …, then (1,2), (3,4), …, then all at distance 2, 3, …, as many as are
-    /// needed, in an order from the seed. Every input is read.
+    /// Pairs (0,1), (2,3), …, then (1,2), (3,4), …, then all at distance 2, 3, …, as many as needed, in an
+    /// order from the seed. Every input is read.
     ///
     /// # Panics
     /// If there are fewer than half as many gates as inputs, or more than pairs.
@@ -57,7 +57,8 @@ impl Wires {
             pairs.len()
         );
         if inputs % 2 == 1 && outputs + 1 < inputs {
-            // The last of an odd number of inputs has its pair at the end of the second round, which is cut off.
+            // The last of an odd number of inputs has its pair at the end of the second round, which is cut
+            // off.
             *pairs.last_mut().expect("inputs") = (n - 2, n - 1);
         }
         Shuffler::new(seed, stream).shuffle(&mut pairs);
@@ -81,7 +82,7 @@ impl Wires {
         self.a.len()
     }
 
-    /// Who reads each input.
+    /// The readers of each input.
     pub fn consumers(&self) -> Consumers {
         let mut starts = vec![0u32; self.inputs + 1];
         for &input in self.a.iter().chain(&self.b) {
@@ -116,7 +117,7 @@ impl Shuffler {
         Shuffler { seed: halves(seed), stream: halves(stream), drawn: 0 }
     }
 
-    /// A number below `bound`, without bias: draws that would favor small ones are thrown away.
+    /// A number below `bound`, without bias: draws that would favor small ones are rejected.
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         let limit = u32::MAX - (u32::MAX % bound + 1) % bound;
         loop {

@@ -1,5 +1,5 @@
-//! Roll-outs and their backward pass on GPUs against their meaning in double precision: circuits and
-//! grids of every shape that the kernels treat in a way of its own.
+//! Roll-outs and their backward pass on GPUs, compared with the reference in double precision: circuits and
+//! grids of every shape that the kernels treat specially.
 
 use farad::philox;
 use farad::{Device, DeviceOptions, Tensor};
@@ -9,13 +9,13 @@ use farad_logic::{GateTable, Policy, RollOut, Topology, Wires, Wiring};
 /// Which devices a case runs on.
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// The first GPU within WebGPU's default limits.
+    /// The first GPU, with WebGPU's default limits.
     Core,
-    /// There, and with all that it has.
+    /// There, and with all its features.
     Both,
 }
 
-/// The devices; that there are none is said.
+/// The devices; prints a message if there are none.
 fn devices(on: On) -> Vec<(bool, Device)> {
     use std::io::Write;
     let wanted: &[bool] = if on == On::Both { &[true, false] } else { &[true] };
@@ -34,7 +34,7 @@ fn uniforms(stream: u32, count: usize) -> Vec<f32> {
     (0..count as u32).map(|i| (philox::bits([7, 0], [stream, 1], i) >> 8) as f32 / (1 << 24) as f32).collect()
 }
 
-/// One roll-out: what it is made of and how large it is.
+/// One roll-out and its sizes.
 struct Case {
     name: &'static str,
     topology: Topology,
@@ -58,7 +58,7 @@ impl Case {
         Wiring::new(&self.topology, &(0..self.seeds).map(random).collect::<Vec<_>>(), device)
     }
 
-    /// Last states, and gradients at coefficients and first states, not yet computed.
+    /// Last states, and gradients of coefficients and first states, not yet computed.
     fn record(&self, policy: Policy, device: &Device) -> Vec<Tensor> {
         let gates = self.topology.gates();
         let logits = uniforms(0, self.seeds * gates * 16).into_iter().map(|x| 8.0 * x).collect();
@@ -85,7 +85,7 @@ impl Case {
         self.record(policy, device).iter().map(|tensor| tensor.to_vec::<f32>().unwrap()).collect()
     }
 
-    /// Runs it with all policies; they agree bit for bit with each other, and with the meaning.
+    /// Runs it with all policies: they agree bit for bit with each other, and with the reference.
     fn check(&self) {
         let meaning = farad::check::reference(&self.record(Policy::Recompute, &Device::cpu())).unwrap();
         for (core, device) in devices(self.on) {
@@ -105,7 +105,7 @@ impl Case {
     }
 }
 
-/// The largest difference by the largest number that is meant.
+/// The largest difference, relative to the largest expected number.
 fn distance(found: &[f32], meant: &[f64]) -> f64 {
     assert_eq!(found.len(), meant.len());
     let size = meant.iter().fold(0f64, |most, x| most.max(x.abs()));

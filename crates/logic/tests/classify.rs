@@ -1,5 +1,5 @@
-//! What a step of a logic network costs a device, that batches are what the set holds, and that training goes on with the
-//! same bits.
+//! What a step of a logic network costs a device; that batches contain the set's samples; and that resumed
+//! training has the same bits.
 
 mod devices;
 
@@ -14,7 +14,7 @@ use farad_logic::classify::{
 };
 use farad_logic::network::NetworkBlock;
 
-/// Tests take turns: they read counters of one device.
+/// Tests take turns, because they read counters of one device.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -103,7 +103,7 @@ fn batches_are_what_the_set_holds() {
             let found: Vec<f32> = x[column..].iter().step_by(3).copied().collect();
             assert_eq!(found, stored, "sample {row} on {device}");
         }
-        // Shifted and mirrored pictures have the same pixels, but for those that the edge cut off.
+        // Shifted and mirrored pictures have the same pixels, except for those that the edge cut off.
         let augment = Augment { seed: (1, 2), shift: 2, mirror: true };
         let many = Tensor::from_vec(vec![4u32; 600], [600], &device);
         let shifted = samples.batch(&many, augment).0.to_vec::<f32>().unwrap();
@@ -116,7 +116,7 @@ fn batches_are_what_the_set_holds() {
         let own: Vec<u32> = bytes[4 * 30..][..30].iter().map(|&byte| u32::from(byte)).collect();
         assert!(different.contains(&own));
         assert!(different.iter().flatten().all(|level| *level == 0 || own.contains(level)));
-        // With edges that go on, no pixel is dark that was not.
+        // With repeated edges, no pixel is dark that was not dark before.
         let margin = Margin { pixels: 2, edge: true };
         let edged = DeviceSamples::new(&part, margin, &device).unwrap();
         let levels = edged.batch(&many, augment).0.to_vec::<f32>().unwrap();
@@ -143,7 +143,7 @@ fn training_learns_and_goes_on_with_the_same_bits() {
         let mut second = trainer(keys, &device);
         second.restore(&Checkpoint::read(&path, "logic").unwrap()).unwrap();
         std::fs::remove_file(&path).unwrap();
-        // Over the end of an epoch of six steps, too.
+        // Past the end of an epoch of six steps, too.
         for step in 0..8 {
             let (a, b) = (whole.step().unwrap(), second.step().unwrap());
             assert_eq!(
@@ -160,7 +160,7 @@ fn training_learns_and_goes_on_with_the_same_bits() {
 #[test]
 fn the_last_layer_learns_to_the_end() {
     let _turn = turn();
-    // Nothing moves at this rate, so that every layer stands still at once.
+    // Nothing changes at this learning rate, so every layer is constant at once.
     let keys = [
         "wiring=resampled",
         "layers=80,40",
@@ -193,7 +193,7 @@ fn presets_are_the_published_networks() {
         assert_eq!((settings.model.as_str(), settings.task_kind()), (preset.name, task));
         assert!(!preset.about.is_empty());
     }
-    // The published sizes of what dense layers read: 81 k and 128 k bits.
+    // The published input sizes of dense layers: 81 k and 128 k bits.
     for (task, shape, k, bits) in [(mnist, [1, 28, 28], 16, 81), (cifar, [3, 32, 32], 32, 128)] {
         let mut settings = ClassifierSettings::new(task, "tree-s").unwrap();
         settings.set("layers=100").unwrap();
@@ -204,7 +204,7 @@ fn presets_are_the_published_networks() {
 
 #[test]
 fn settings_of_earlier_versions_mean_what_they_meant() {
-    // What such a run's `config.toml` has: all keys but those that came later.
+    // The `config.toml` of such a run: all keys except those that were added later.
     let mut old = ClassifierSettings::new(TaskKind::Mnist, "wired").unwrap();
     (old.thresholds, old.candidates) = (3, 16);
     let later: Vec<&str> =
@@ -219,7 +219,7 @@ fn settings_of_earlier_versions_mean_what_they_meant() {
     assert_eq!((read.bits(), read.copies, read.tree_padding.as_slice()), (3, 0, &[1][..]));
 }
 
-/// What is refused as too large would not have fitted: a step takes at least what is reckoned.
+/// What is rejected as too large would not have fit: a step needs at least the estimated memory.
 #[test]
 fn a_step_takes_at_least_what_is_reckoned() {
     let _turn = turn();

@@ -1,6 +1,6 @@
-//! Every way of closing the gap between soft and hard that the settings know: CPU and GPU agree, an update stays one
-//! submission without reads, seeds learn alike alone and among others, and the published recipe is what it
-//! always was.
+//! Every method to close the gap between soft and hard that the settings offer: CPU and GPU agree, an update
+//! stays one submission without reads, seeds learn the same alone and among others, and the published recipe
+//! does not change.
 
 mod automata;
 mod devices;
@@ -15,7 +15,7 @@ use farad_logic::train::AutomatonTrainer;
 use farad_logic::{AutomatonSettings, GateTable, Recipe, RollOut, Wiring, initial_logits};
 use numbers::distance;
 
-/// The keys of each method, and the launches of an update at most.
+/// The keys of each method, and the most launches of an update.
 const METHODS: [(&str, usize); 15] = [
     ("lab.forward=hard", 120),
     ("lab.forward=gumbel lab.temperature=0.7", 120),
@@ -152,7 +152,7 @@ fn a_seed_learns_the_same_alone_among_others_and_resumed() {
     }
 }
 
-/// Where gates are as good as hard, it must not matter by which rule they are rounded, drawn or rolled out.
+/// If gates are practically hard, it must not matter how they are rounded, sampled or rolled out.
 #[test]
 fn decided_gates_are_the_same_by_every_forward_pass() {
     let device = Device::cpu();

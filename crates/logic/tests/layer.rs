@@ -1,4 +1,4 @@
-//! Layers of gates: against double precision on every device, hard against soft, and as circuits.
+//! Layers of gates: compared with double precision on every device, hard with soft, and as circuits.
 
 mod devices;
 mod numbers;
@@ -30,7 +30,7 @@ fn coefficients(outputs: usize, seed: u64, device: &Device) -> Tensor {
     GateTable::on(device).soft(&logits).detach().expect("it is computed")
 }
 
-/// The outputs, and gradients of a weighted sum of them at coefficients and inputs.
+/// The outputs, and gradients of a weighted sum of them with respect to coefficients and inputs.
 fn everything(coefficients: &Tensor, wires: &Wires, x: &Tensor) -> [Tensor; 3] {
     let device = coefficients.device();
     let y = gates(coefficients, &LayerWiring::new(wires, device), x);
@@ -217,18 +217,19 @@ fn an_empty_batch_has_no_outputs() {
 }
 
 #[test]
-#[should_panic(expected = "gates: features have the wrong shape: [5, 3] where [8, 3] fit (5 vs 8)")]
+#[should_panic(expected = "gates: features have the wrong shape: [5, 3], expected [8, 3] (5 vs 8)")]
 fn samples_of_the_wrong_size_are_refused() {
     GateLayer::random(8, 4, 1).forward(&Tensor::zeros([3, 5], &Device::cpu()));
 }
 
 #[test]
-#[should_panic(expected = "gate network: layers do not fit: 0 and 1 (6 vs 7)")]
+#[should_panic(expected = "gate network: layers do not match: 0 and 1 (6 vs 7)")]
 fn layers_that_do_not_fit_are_refused() {
     GateNetwork::of(vec![GateLayer::random(4, 6, 1), GateLayer::random(7, 2, 1)]);
 }
 
-/// Three bits to their sum. Three networks may try: the CPU that they draw their beginnings from is everybody's.
+/// Three bits to their sum. Three networks may try, because their initial values come from random numbers that
+/// all tests share.
 #[test]
 fn a_network_learns_to_add() {
     for device in devices::all() {

@@ -1,7 +1,7 @@
 //! Automata that learn their task from end to end: hard, exact, small, proved.
 //!
-//! Whether a single seed succeeds depends on the last bits of a machine's arithmetic, so a few seeds
-//! train at once and one of them must get there; most do.
+//! Whether a single seed succeeds depends on the last bits of a machine's arithmetic. So a few seeds train at
+//! once, and one of them must succeed; most do.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use farad::train::{Asked, Training, TrainingKind};
 use farad_logic::report::{SeedVerdict, judge};
 use farad_logic::train::Automata;
 
-/// Trains in a folder of its own and judges what came out.
+/// Trains in a separate folder and judges the result.
 fn learn(name: &str, flags: &[(&'static str, &str)]) -> Vec<SeedVerdict> {
     let folder: PathBuf = std::env::temp_dir().join(format!("farad-learn-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

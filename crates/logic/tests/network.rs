@@ -1,5 +1,5 @@
-//! Logic networks: learned wires and trees against double precision on every device, circuits against networks, and what
-//! does not fit.
+//! Logic networks: learned wires and trees compared with double precision on every device, circuits compared
+//! with networks, and inputs that do not match.
 
 mod devices;
 mod numbers;
@@ -21,7 +21,7 @@ fn uniform(shape: [usize; 2], seed: u64, device: &Device) -> Tensor {
     Tensor::from_vec(numbers, shape, device)
 }
 
-/// What rows choose, and gradients of a weighted sum of it at weights and inputs.
+/// The chosen values, and gradients of a weighted sum of them with respect to weights and inputs.
 fn chosen(candidates: &Candidates, batch: usize, device: &Device) -> [Tensor; 3] {
     let weights = uniform([candidates.rows(), candidates.count], 7, device) - 0.3;
     let x = uniform([candidates.inputs, batch], 3, device);
@@ -75,11 +75,12 @@ fn stage(shape: TreeShape, device: &Device) -> Trees {
     trees.to_device(device)
 }
 
-/// What trees give, and the gradients of a weighted sum of it at the inputs and at every level of gates.
+/// The outputs of trees, and the gradients of a weighted sum of them with respect to the inputs and every level
+/// of gates.
 fn grown(shape: TreeShape, batch: usize, pass: Pass, device: &Device) -> Vec<Tensor> {
     let trees = stage(shape, device);
     let x = uniform([trees.inputs(), batch], 3, device);
-    // Hard gates of bits are exact, so that which square is the largest does not hang on the last digit.
+    // Hard gates on bits are exact, so the index of the largest square does not depend on rounding.
     let x = if pass == Pass::Soft { x } else { x.greater(0.5).cast(DType::F32) };
     let y = trees.features(&x, pass);
     let loss = (&y * (uniform([trees.outputs(), batch], 5, device) - 0.5)).sum();
@@ -196,7 +197,7 @@ fn gradients_of_neurons_are_slopes() {
     }
 }
 
-/// Bits that come out of a layer for bits that come in.
+/// The output bits of a layer for input bits.
 fn hard_bits(layer: &CompactLayer, device: &Device) -> Vec<f32> {
     let x = uniform([layer.inputs(), 40], 8, device).greater(0.5).cast(DType::F32);
     layer.features(&x, Pass::Hard).to_vec().unwrap()
@@ -238,7 +239,7 @@ fn frozen_neurons_are_their_likeliest_gates() {
 fn neurons_that_stand_still_draw_again() {
     let reach = Reach::All { inputs: 50, neurons: 3 };
     let layer = CompactLayer::new(reach, 5, 2).unwrap();
-    // One that is sure of OR, one that cannot decide, and one between.
+    // One neuron that is sure of OR, one that cannot decide, and one in between.
     let row = |strength: f32| (0..16).map(move |n| if n == 7 { strength } else { 0.0 });
     let logits: Vec<f32> = row(9.0).chain(row(0.0)).chain(row(3.0)).collect();
     let cpu = Device::cpu();
@@ -247,7 +248,7 @@ fn neurons_that_stand_still_draw_again() {
         || layer.state().into_iter().find(|(name, _)| name == "drawn").unwrap().1.to_vec::<u32>().unwrap();
     let before = drawn();
     let review = |number| Review { number, steps: 100, patience: Some(150) };
-    // The first look knows no average, the second has stood still for 100 steps.
+    // The first review has no average yet, the second sees 100 constant steps.
     for (number, still) in [(1, false), (2, true)] {
         assert_eq!(layer.review(&review(number)).unwrap(), Reviewed { redrawn: vec![], still });
     }
@@ -270,7 +271,7 @@ fn neurons_that_stand_still_draw_again() {
     assert_eq!(logits_after[32..], logits[32..]);
 }
 
-/// Layers of every kind in a row, on pictures of 6 × 5 pixels.
+/// Layers of every kind in sequence, on pictures of 6 × 5 pixels.
 fn mixed(device: &Device) -> LogicNetwork {
     let encoding = Thermometer::even(30, 2, 0.0, 1.0).unwrap();
     let shape = TreeShape {
@@ -290,7 +291,7 @@ fn mixed(device: &Device) -> LogicNetwork {
     let plain = LogicLayer::new(40, 30, WiringKind::Unique, 1, 2).unwrap();
     let layers = vec![NetworkBlock::Trees(trees), NetworkBlock::Wired(wired), NetworkBlock::Gates(plain)];
     let network = LogicNetwork::new(encoding, layers, GroupSum::new(30, 3, 2.0).unwrap()).unwrap();
-    // Gates of all kinds, and choices that are not the first.
+    // Gates of all kinds, and choices other than the first.
     for (n, (_, parameter)) in network.named_parameters().iter().enumerate() {
         if !parameter.is_frozen() {
             let sizes = parameter.value().shape().to_vec();
@@ -300,7 +301,7 @@ fn mixed(device: &Device) -> LogicNetwork {
     network.to_device(device)
 }
 
-/// What the circuit says of samples, one column each.
+/// The circuit's classes for samples, one column each.
 fn by_circuit(netlist: &Netlist, bits: &[f32], batch: usize) -> Vec<i32> {
     let words = batch.div_ceil(64);
     let plane = |row: &[f32]| {
@@ -391,7 +392,7 @@ fn quantiles_lie_between_equally_many() {
     let levels = Thermometer::quantiles(2, 3, &samples).unwrap().levels().unwrap();
     let below = |level: f32| (0..100).filter(|&n| (n as f32) < level).count();
     assert_eq!(levels[..3].iter().map(|&level| below(level)).collect::<Vec<_>>(), [25, 50, 75]);
-    // Of two values every threshold but the last lies between them.
+    // With two values, every threshold except the last lies between them.
     assert!(levels[3..].iter().any(|&level| level > 0.0 && level < 1.0), "{levels:?}");
 }
 
@@ -415,7 +416,7 @@ fn a_network_learns_exclusive_or_of_its_inputs() {
     }
 }
 
-/// Whether an odd number of bits was set so far, as a cell of one layer: the state and the input, exclusively.
+/// Whether an odd number of bits was set so far, as a cell of one layer: the exclusive or of state and input.
 #[test]
 fn a_cell_learns_the_parity_of_a_sequence() {
     for device in devices::all() {
@@ -425,7 +426,7 @@ fn a_cell_learns_the_parity_of_a_sequence() {
         let wanted = bits.sum_axes(kept([0])).remainder(2.0);
         let x = bits.reshape([4, 1, 64]);
         let mut adam = Adam::new(cell.parameters()).learning_rate(0.1);
-        // After every position: of the last one alone, far from any gate, the slope is next to nothing.
+        // After every position: the last one alone, far from most gates, has almost no gradient.
         let distance = |positions: usize| {
             let wanted = bits.narrow(0, 0, positions).sum_axes(kept([0])).remainder(2.0);
             (cell.last(&x.narrow(0, 0, positions), Pass::Soft) - wanted).square().sum()
@@ -464,7 +465,7 @@ fn what_does_not_fit_is_refused_in_words() {
         "wiring: a wire cannot choose among more candidates than inputs: 4 inputs, 7 gates (8 vs 4)"
     );
     let groups = text(GroupSum::new(25, 10, 1.0).unwrap_err());
-    assert!(groups.starts_with("group sum: a class has no outputs of its own"), "{groups}");
+    assert!(groups.starts_with("group sum: outputs cannot be divided equally among the classes"), "{groups}");
     assert!(groups.contains("(25 vs a multiple of 10 classes)\nhelp: "), "{groups}");
     assert!(GroupSum::new(0, 10, 1.0).is_err() && GroupSum::new(5, 10, 1.0).is_err());
     assert_eq!(
@@ -477,7 +478,7 @@ fn what_does_not_fit_is_refused_in_words() {
     );
     assert_eq!(
         text(Thermometer::fixed(3, &[0.5]).unwrap().learned(&[1.0]).unwrap_err()),
-        "encoding: learned thresholds need one scale a feature (1 vs 3)"
+        "encoding: learned thresholds need one scale per feature (1 vs 3)"
     );
     assert_eq!(
         text(Thermometer::quantiles(3, 2, &[1.0; 7]).unwrap_err()),
@@ -488,7 +489,7 @@ fn what_does_not_fit_is_refused_in_words() {
     let head = GroupSum::new(6, 2, 1.0).unwrap();
     assert_eq!(
         text(LogicNetwork::new(encoding, vec![NetworkBlock::Gates(layer)], head).unwrap_err()),
-        "logic network: layer 0 does not take what comes before it (4 bits vs 5)"
+        "logic network: layer 0 does not match the layer before it (4 bits vs 5)"
     );
     let small = TreeShape {
         channels: 1,

@@ -1,4 +1,4 @@
-//! Automata on every device against their meaning in double precision, and against themselves.
+//! Automata on every device, compared with the reference in double precision, and with themselves.
 
 mod automata;
 mod devices;
@@ -87,7 +87,7 @@ fn seeds_are_alone(device: &Device) {
     assert_ne!(alone.states[..case.seed_len()], alone.states[case.seed_len()..2 * case.seed_len()]);
 }
 
-/// A circuit of gates on bits: as plain as it can be.
+/// A circuit of gates on bits, as simple as possible.
 fn bits_of_circuit(layers: &[Wires], gates: &[Gate], inputs: Vec<bool>) -> Vec<bool> {
     let mut gates = gates.iter();
     layers.iter().fold(inputs, |bits, layer| {
@@ -183,7 +183,7 @@ fn results_do_not_depend_on_threads() {
     assert!(one == three, "one thread and three differ");
 }
 
-/// A test for the CPU and one for every GPU there is.
+/// One test for the CPU and one for every available GPU.
 macro_rules! on_devices {
     ($($check:ident: $cpu:ident, $gpu:ident;)*) => {
         $(

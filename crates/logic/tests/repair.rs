@@ -1,4 +1,4 @@
-//! Repair: a device counts what the CPU counts, and leads a search to the same circuit.
+//! Repair: a device counts the same as the CPU, and leads a search to the same circuit.
 
 mod devices;
 
@@ -14,7 +14,7 @@ use farad_logic::repair::{DeviceEvaluator, device_after};
 const CHAINS: usize = 4;
 const BLOCK: usize = 3;
 
-/// Asks the device and the CPU, and fails where they differ.
+/// Evaluates on the device and on the CPU, and fails where they differ.
 struct Both {
     device: DeviceEvaluator,
     processor: Processor,
@@ -43,7 +43,7 @@ fn automaton(seed: u64, channels: usize, edge: Edge, fire_rate: f32) -> Automato
     Automaton { cell, channels, visible: vec![0, channels - 1], edge, fire_rate }
 }
 
-/// What an automaton shows from its middle, but for some bits.
+/// What an automaton shows when it grows from its center, except for some bits.
 fn grown(automaton: &Automaton, (width, height): (usize, usize), steps: usize) -> RepairTask {
     let mut grid = Grid::new(automaton, width, height).unwrap();
     (0..automaton.channels).for_each(|channel| grid.set(channel, width / 2, height / 2, true));
@@ -120,7 +120,7 @@ fn what_does_not_fit_a_workgroup_runs_on_the_cpu() {
     assert!(found.wrong <= found.wrong_before);
     let [there, here] = tally.counts();
     assert!(here > 0, "{there} on the device, {here} on the cpu");
-    // A grid of more words than a workgroup has invocations has no kernel at all.
+    // A grid with more words than a workgroup has invocations has no kernel.
     assert!(DeviceEvaluator::new(&grown(&automaton, (33, 200), 2), &Device::cpu()).is_none());
 }
 

@@ -1,4 +1,4 @@
-//! Circuits on devices: equal to the plain simulation and to the circuit crate's own simulator.
+//! Circuits on devices: equal to the reference simulation and to the circuit crate's own simulator.
 
 mod devices;
 mod numbers;
@@ -9,8 +9,8 @@ use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist, Simulator, Wire, fire_
 use farad_logic::simulate::{AutomatonSimulation, NetlistSimulation, fire_masks, pack, unpack};
 use numbers::Draw;
 
-/// All sixteen gates, mostly on wires not long before, so that most gates matter; wires that a gate
-/// does not read lead nowhere.
+/// All sixteen gates, mostly on recent wires, so that most gates matter; wires that a gate does not read are
+/// invalid.
 fn random_netlist(draw: &mut Draw, inputs: usize, registers: usize, gates: usize, outputs: usize) -> Netlist {
     let mut netlist = Netlist::new("random");
     for n in 0..inputs {
@@ -85,7 +85,7 @@ fn netlists_agree_with_the_simulator_of_circuits() {
     }
 }
 
-/// Runs on all devices against the plain simulation.
+/// Compares all devices with the reference simulation.
 fn agrees(automaton: &Automaton, [grids, height, width]: [usize; 3], steps: usize, seed: u64) {
     let (mut draw, words) = (Draw(seed), width.div_ceil(32));
     let bits = draw.bits(grids * automaton.channels * height * width);
@@ -174,7 +174,9 @@ fn grids_and_devices_fire_the_same_cells() {
 }
 
 #[test]
-#[should_panic(expected = "simulate: words of a row do not fit 65 cells: states [1, 1, 4, 2] (2 vs 3)")]
+#[should_panic(
+    expected = "simulate: wrong number of words per row for 65 cells: states [1, 1, 4, 2] (2 vs 3)"
+)]
 fn rows_of_the_wrong_length_are_refused() {
     let device = Device::cpu();
     let states = Tensor::from_vec(vec![0u32; 8], [1, 1, 4, 2], &device);

@@ -1,4 +1,5 @@
-//! Gates as sixteen and as four logits: what they mean, how they become hard, and what pushes them there.
+//! Gates with sixteen and with four logits: what they compute, how they become hard, and what drives them
+//! there.
 
 mod devices;
 mod numbers;
@@ -21,7 +22,7 @@ fn logits(gates: &SoftGates, device: &Device) -> Tensor {
     Tensor::from_vec::<f32>(numbers, [2, GATES / 2, gates.width()], device)
 }
 
-/// A sum that weighs every coefficient differently.
+/// A sum that weights every coefficient differently.
 fn weighed(coefficients: &Tensor) -> Tensor {
     let weights: Vec<f32> = Draw(3).uniforms(coefficients.numel());
     (coefficients * Tensor::from_vec(weights, coefficients.shape(), coefficients.device())).sum()
@@ -95,8 +96,8 @@ fn entropy_and_margin_are_what_they_mean() {
     assert!((four.entropy(&one).item().unwrap() - 2f32.ln()).abs() < 1e-6, "one bit is undecided");
 }
 
-/// A mixture of AND, OR and a little more A than either has A's truth table by a wide margin, although XOR is
-/// the likeliest function.
+/// A mixture of AND, OR and slightly more A than either has A's truth table by a wide margin, although XOR is
+/// the most likely function.
 #[test]
 fn the_nearest_gate_may_not_be_the_likeliest() {
     let mut row = [-20f32; 16];

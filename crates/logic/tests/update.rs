@@ -1,5 +1,5 @@
-//! What an update of an automaton costs a device, and that training goes on from a checkpoint with the
-//! same bits there.
+//! What an update of an automaton costs a device, and that training continues from a checkpoint with the same
+//! bits there.
 
 mod automata;
 mod devices;
@@ -10,14 +10,15 @@ use devices::turn;
 use farad::Device;
 use farad_logic::{Recipe, train::AutomatonTrainer};
 
-/// On a small grid, so that a software GPU gets through all 20 steps.
+/// On a small grid, so that a software GPU manages all 20 steps.
 fn trainer(recipe: Recipe, device: &Device) -> AutomatonTrainer {
     let mut settings = recipe.reference.clone();
     (settings.height, settings.width) = (4, 4);
     AutomatonTrainer::new(recipe, settings, &[7], device)
 }
 
-/// The recipe as it is for one device, and with a small cell for the others, which need long to compile a large one.
+/// The recipe itself for one device, and with a small cell for the others, which need long to compile a large
+/// one.
 fn recipes() -> impl Iterator<Item = Recipe> {
     std::iter::once(Recipe::named("checkerboard").unwrap()).chain(std::iter::repeat_with(small_checkerboard))
 }

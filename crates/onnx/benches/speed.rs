@@ -1,10 +1,11 @@
-//! How long a prediction takes: a network as it is here, the same exported and imported, and models of PyTorch imported.
+//! How long a prediction takes: a network in Farad, the same network exported and imported, and imported
+//! PyTorch models.
 //!
 //!   cargo bench -p farad-onnx --bench speed -- FOLDER
 //!
-//! FOLDER gets the exported network; every `NAME.onnx` that stands there is timed as well. A line of JSON per model and batch:
-//! microseconds of the fastest call, from the input in memory to the output in memory. `scripts/onnx speed` sets
-//! onnxruntime beside it.
+//! FOLDER receives the exported network; every `NAME.onnx` in it is timed as well. Prints one line of JSON per
+//! model and batch size: microseconds of the fastest call, from the input in memory to the output in memory.
+//! `scripts/onnx speed` compares with onnxruntime.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,14 +16,14 @@ use farad_onnx::{Kind, Model, Ports, export};
 
 /// Sizes of the batch.
 const BATCHES: [usize; 3] = [1, 32, 256];
-/// How long each is tried, and how often at least.
+/// How long each model is timed, and the least number of calls.
 const PATIENCE: (Duration, usize) = (Duration::from_millis(1500), 10);
-/// The network's own file.
+/// The name of the network's file.
 const OWN: &str = "cnn";
-/// What an axis is that the file leaves open, the batch aside.
+/// The size of dynamic axes other than the batch.
 const LENGTH: usize = 24;
 
-/// What `farad train mnist` trains.
+/// The network that `farad train mnist` trains.
 fn network() -> Box<dyn Layer> {
     Box::new(Sequential::new((
         Sequential::new((Conv2d::new(1, 16, 3).padding(1), Relu, MaxPool2d::new(2))),
@@ -34,7 +35,7 @@ fn network() -> Box<dyn Layer> {
     )))
 }
 
-/// Microseconds of the fastest call of each, one after the other.
+/// Microseconds of the fastest call of each; calls alternate.
 fn fastest(calls: &mut [Box<dyn FnMut() -> Tensor + '_>]) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; calls.len()];
     let start = Instant::now();
@@ -55,7 +56,7 @@ fn fastest(calls: &mut [Box<dyn FnMut() -> Tensor + '_>]) -> Vec<f64> {
     best
 }
 
-/// An input of the shape and kind that a model says, with so many samples.
+/// An input of the shape and kind that a model declares, with this many samples.
 fn input(model: &Model, batch: usize) -> Tensor {
     let port = &model.inputs()[0];
     let shape = port.shape.as_ref().expect("the model says its shape");

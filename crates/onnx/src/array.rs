@@ -1,7 +1,7 @@
-//! Arrays on the host: any kind of ONNX, exact.
+//! Arrays on the host: every ONNX element type, computed exactly.
 //!
-//! Floats are held as f64 and rounded to their kind, integers and bool values as i64 and wrapped. Shape arithmetic
-//! and all kinds that devices do not compute in live here.
+//! Floats are stored as f64 and rounded to their kind, integers and booleans as i64 and wrapped. Shape
+//! arithmetic, and all kinds that devices do not compute in, are handled here.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use crate::kind::{Class, Kind};
 use crate::refuse;
 use crate::value::Limit;
 
-/// The most elements that an array on the host may have.
+/// The most elements of an array on the host.
 const MOST_ELEMENTS: usize = 1 << 28;
 
 /// The numbers of an array.
@@ -20,9 +20,9 @@ const MOST_ELEMENTS: usize = 1 << 28;
 pub enum Data {
     /// Floats.
     Float(Vec<f64>),
-    /// Integers and bool values.
+    /// Integers and booleans.
     Int(Vec<i64>),
-    /// Texts.
+    /// Strings.
     Text(Vec<String>),
 }
 
@@ -35,7 +35,7 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// Its elements.
     pub data: Data,
-    /// What was last made of it on a device, so that a constant travels once.
+    /// Its last upload to a device, so that a constant is uploaded once.
     uploaded: OnceLock<Tensor>,
 }
 
@@ -50,7 +50,7 @@ impl Clone for Array {
     }
 }
 
-/// Number of elements of a shape; an error if the host would not hold them.
+/// Number of elements of a shape; an error if that is too many for the host.
 pub fn count(shape: &[usize]) -> Result<usize> {
     let product = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size.max(1)));
     let most = MOST_ELEMENTS.min(Limit::now());
@@ -61,7 +61,7 @@ pub fn count(shape: &[usize]) -> Result<usize> {
 }
 
 impl Array {
-    /// Elements that are all of the kind, as many as the shape has.
+    /// An array whose elements are already valid for the kind, as many as the shape has.
     pub fn new(kind: Kind, shape: Vec<usize>, data: Data) -> Array {
         debug_assert_eq!(
             shape.iter().product::<usize>(),
@@ -75,7 +75,7 @@ impl Array {
         Array { kind, shape, data, uploaded: OnceLock::new() }
     }
 
-    /// Floats that are rounded to the kind, or cut to integers if it has no others.
+    /// Floats rounded to the kind, or truncated if it is an integer kind.
     pub fn floats(kind: Kind, shape: Vec<usize>, mut data: Vec<f64>) -> Array {
         if !kind.is_float() {
             return Array::ints(kind, shape, data.into_iter().map(|x| x as i64).collect());
@@ -109,7 +109,7 @@ impl Array {
         Array::floats(kind, vec![], vec![value])
     }
 
-    /// The same number everywhere.
+    /// The same number in every element.
     pub fn full(kind: Kind, shape: Vec<usize>, value: f64) -> Result<Array> {
         let n = count(&shape)?;
         Ok(match kind.class() {
@@ -128,12 +128,12 @@ impl Array {
         }
     }
 
-    /// The elements as integers; floats are cut toward zero.
+    /// The elements as integers; floats are truncated toward zero.
     pub fn to_ints(&self) -> Result<Vec<i64>> {
         match &self.data {
             Data::Int(x) => Ok(x.clone()),
             Data::Float(x) => Ok(x.iter().map(|&x| x as i64).collect()),
-            Data::Text(_) => refuse!("integers are needed, and these are texts"),
+            Data::Text(_) => refuse!("integers are needed, got strings"),
         }
     }
 
@@ -143,16 +143,16 @@ impl Array {
             Data::Float(x) => Ok(x.clone()),
             Data::Int(x) if self.kind == Kind::U64 => Ok(x.iter().map(|&x| x as u64 as f64).collect()),
             Data::Int(x) => Ok(x.iter().map(|&x| x as f64).collect()),
-            Data::Text(_) => refuse!("numbers are needed, and these are texts"),
+            Data::Text(_) => refuse!("numbers are needed, got strings"),
         }
     }
 
-    /// The same elements in another shape with as many.
+    /// The same elements in another shape of the same size.
     pub fn reshaped(&self, shape: Vec<usize>) -> Array {
         Array::new(self.kind, shape, self.data.clone())
     }
 
-    /// Elements picked by their positions; `None` is zero or an empty text.
+    /// Elements selected by position; `None` gives zero or an empty string.
     pub fn picked(&self, shape: Vec<usize>, places: impl Iterator<Item = Option<usize>>) -> Array {
         fn pick<T: Clone + Default>(from: &[T], places: impl Iterator<Item = Option<usize>>) -> Vec<T> {
             places.map(|place| place.map_or_else(T::default, |place| from[place].clone())).collect()
@@ -165,7 +165,8 @@ impl Array {
         Array::new(self.kind, shape, data)
     }
 
-    /// The array on a device, in the dtype in which devices compute on its kind. Kept, so that it travels once.
+    /// The array on a device, in the dtype in which devices compute on its kind. The tensor is kept, so that it
+    /// is uploaded once.
     pub fn upload(&self, device: &Device) -> Result<Tensor> {
         if let Some(tensor) = self.uploaded.get()
             && tensor.device() == device
@@ -184,7 +185,7 @@ impl Array {
     pub fn upload_as(&self, dtype: DType, device: &Device) -> Result<Tensor> {
         let shape = crate::value::shape_of(&self.shape)?;
         match dtype {
-            // The same everywhere: part of the program, and of any size when the model is exported.
+            // A uniform array is a constant of the program, and adapts to any batch size in an exported model.
             DType::F32 | DType::F16 if self.len() > 1 && self.is_uniform() => {
                 Ok(Tensor::full(self.to_floats()?[0], shape, device).cast(dtype))
             }
@@ -223,7 +224,7 @@ impl Array {
         for x in self.to_ints()? {
             match fit(x) {
                 Some(x) => fitted.push(x),
-                None => refuse!("a device's 32 bits do not have the number {x}"),
+                None => refuse!("the number does not fit in a device's 32 bits: {x}"),
             }
         }
         Ok(fitted)

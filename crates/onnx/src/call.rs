@@ -1,4 +1,4 @@
-//! What a rule is given: operands, attributes with their defaults, and graphs that it may run.
+//! What an op's rule gets: operands, attributes with their defaults, and subgraphs that it may run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub enum Attribute {
     Float(f64),
     /// An integer.
     Int(i64),
-    /// A text.
+    /// A string.
     Text(String),
-    /// A tensor, or a value that a function got for one.
+    /// A tensor, or a value that a function received for one.
     Tensor(Value),
     /// A graph.
     Graph(Arc<ModelGraph>),
@@ -29,33 +29,33 @@ pub enum Attribute {
     Floats(Vec<f64>),
     /// Integers.
     Ints(Vec<i64>),
-    /// Texts.
+    /// Strings.
     Texts(Vec<String>),
 }
 
 /// Attributes by name.
 pub type Attributes = BTreeMap<String, Attribute>;
 
-/// One run of a node.
+/// One execution of a node.
 pub struct Call<'a> {
     /// The op's row.
     pub row: &'static Row,
-    /// Operands; `None` is a missing one.
+    /// Operands; `None` for a missing one.
     pub inputs: Vec<Option<Value>>,
-    /// Which results somebody asks for.
+    /// Which results are used.
     pub wanted: Vec<bool>,
     /// The node's attributes.
     pub attributes: &'a Attributes,
-    /// The version of the op's set.
+    /// The version of the op's opset.
     pub version: i64,
-    /// Where tensors go that come from the host.
+    /// The device to which host tensors are uploaded.
     pub device: &'a Device,
-    /// Values around the node, for graphs inside it.
+    /// Values of the enclosing graph, for subgraphs of the node.
     pub scope: &'a Scope<'a>,
 }
 
 impl Call<'_> {
-    /// An operand that must be there.
+    /// A required operand.
     pub fn input(&self, place: usize) -> Result<&Value> {
         match self.optional(place) {
             Some(value) => Ok(value),
@@ -63,12 +63,12 @@ impl Call<'_> {
         }
     }
 
-    /// An operand that may be missing.
+    /// An optional operand.
     pub fn optional(&self, place: usize) -> Option<&Value> {
         self.inputs.get(place).and_then(|value| value.as_ref())
     }
 
-    /// An operand that is there, as it computes best: floats that devices know are on the device.
+    /// A required operand in the best place to compute with it: floats that devices support are uploaded.
     pub fn on_device(&self, place: usize) -> Result<Value> {
         self.input(place)?.on(self.device)
     }
@@ -78,7 +78,7 @@ impl Call<'_> {
         (0..self.inputs.len()).map(|place| self.input(place).cloned()).collect()
     }
 
-    /// Whether somebody asks for a result.
+    /// Whether a result is used.
     pub fn wants(&self, place: usize) -> bool {
         self.wanted.get(place).copied().unwrap_or(false)
     }
@@ -115,7 +115,7 @@ impl Call<'_> {
         }
     }
 
-    /// A text, or its default.
+    /// A string, or its default.
     pub fn text(&self, name: &str) -> Result<&str> {
         match (self.attributes.get(name), self.default(name)) {
             (Some(Attribute::Text(value)), _) => Ok(value),
@@ -124,7 +124,7 @@ impl Call<'_> {
         }
     }
 
-    /// Integers, if they are there.
+    /// Integers, if the attribute is present.
     pub fn ints(&self, name: &str) -> Option<&[i64]> {
         match self.attributes.get(name) {
             Some(Attribute::Ints(values)) => Some(values),
@@ -132,7 +132,7 @@ impl Call<'_> {
         }
     }
 
-    /// Numbers, if they are there.
+    /// Numbers, if the attribute is present.
     pub fn floats(&self, name: &str) -> Option<&[f64]> {
         match self.attributes.get(name) {
             Some(Attribute::Floats(values)) => Some(values),
@@ -140,7 +140,7 @@ impl Call<'_> {
         }
     }
 
-    /// Texts, if they are there.
+    /// Strings, if the attribute is present.
     pub fn texts(&self, name: &str) -> Option<&[String]> {
         match self.attributes.get(name) {
             Some(Attribute::Texts(values)) => Some(values),
@@ -148,7 +148,7 @@ impl Call<'_> {
         }
     }
 
-    /// A tensor, if it is there.
+    /// A tensor, if the attribute is present.
     pub fn tensor(&self, name: &str) -> Option<&Value> {
         match self.attributes.get(name) {
             Some(Attribute::Tensor(value)) => Some(value),
@@ -161,11 +161,11 @@ impl Call<'_> {
         let Some(Attribute::Int(number)) = self.attributes.get(name) else { return Ok(None) };
         match Kind::of(*number) {
             Some(kind) => Ok(Some(kind)),
-            None => refuse!("element type {number} is not known"),
+            None => refuse!("unknown element type {number}"),
         }
     }
 
-    /// Runs a graph of an attribute with these values.
+    /// Runs a subgraph of an attribute with these values.
     pub fn run(&self, name: &str, values: Vec<Value>) -> Result<Vec<Value>> {
         match self.attributes.get(name) {
             Some(Attribute::Graph(graph)) => graph.run(values, Some(self.scope), self.device),
@@ -173,7 +173,7 @@ impl Call<'_> {
         }
     }
 
-    /// Axes as an operand, an attribute, or neither.
+    /// Axes given as an operand, as an attribute, or not at all.
     pub fn axes(&self, name: &str, place: usize) -> Result<Option<Vec<i64>>> {
         match self.optional(place) {
             Some(value) => Ok(Some(value.ints()?)),

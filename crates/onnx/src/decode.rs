@@ -1,7 +1,7 @@
-//! A tensor of a file as an array: numbers from its fields, its bytes, or another file.
+//! A tensor of a file as an array: numbers from its fields, its raw bytes, or another file.
 //!
-//! Invariant: how many elements there are is held against the bytes that are there before memory is asked for, and no
-//! file outside the model's folder is opened.
+//! Invariant: the number of elements is checked against the available bytes before memory is allocated, and no
+//! file outside of the model's folder is opened.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,12 +13,13 @@ use crate::error::OnnxError;
 use crate::kind::{Class, Kind};
 use crate::proto::{SparseTensorProto, TensorProto};
 
-/// The most elements of a tensor, so that its bytes can be counted. Whether they are there is another question.
+/// The most elements of a tensor, so that its size in bytes cannot overflow. Whether the bytes are present is
+/// checked separately.
 const MOST_ELEMENTS: usize = 1 << 40;
-/// Elements of a sparse tensor that are zero: so many in any case, or so many per element that is not.
+/// The most zero elements of a sparse tensor: this many in any case, or this many per nonzero element.
 const MOST_ZEROS: (usize, usize) = (1 << 22, 1 << 12);
 
-/// Where files beside the model are; `None` for a model that came as bytes.
+/// The folder of external files; `None` for a model that was read from bytes.
 pub type Folder<'a> = Option<&'a Path>;
 
 /// The tensor's kind and shape, and its elements as an array.
@@ -31,7 +32,7 @@ pub fn array(tensor: &TensorProto, folder: Folder) -> Result<Array, OnnxError> {
     Ok(Array::new(kind, shape, data))
 }
 
-/// The tensor's bytes, as many as its shape has, if it is stored so: in the file itself or in another.
+/// The tensor's bytes, as many as its shape needs, if it is stored that way: in the file itself or in another.
 pub fn bytes<'a>(tensor: &'a TensorProto, folder: Folder) -> Result<Option<Cow<'a, [u8]>>, OnnxError> {
     let (kind, _, count) = head(tensor)?;
     let wanted = bytes_of(kind, count);
@@ -65,7 +66,7 @@ pub fn proto(name: &str, array: &Array) -> TensorProto {
 /// Sparse elements as a dense array.
 pub fn dense(sparse: &SparseTensorProto, folder: Folder) -> Result<Array, OnnxError> {
     let (Some(values), Some(indices)) = (&sparse.values, &sparse.indices) else {
-        return Err(wrong("", "a sparse tensor has values and indices".to_string()));
+        return Err(wrong("", "a sparse tensor needs values and indices".to_string()));
     };
     let name = &values.name;
     let (values, indices) = (array(values, folder)?, array(indices, folder)?);
@@ -74,7 +75,7 @@ pub fn dense(sparse: &SparseTensorProto, folder: Folder) -> Result<Array, OnnxEr
     let places = indices.to_ints().map_err(|error| wrong(name, error.to_string()))?;
     let flat: Vec<usize> = if indices.shape.len() == 2 {
         if indices.shape[1] != shape.len() {
-            return Err(wrong(name, format!("places {:?} in a shape {shape:?}", indices.shape)));
+            return Err(wrong(name, format!("indices {:?} for shape {shape:?}", indices.shape)));
         }
         let fold = |row: &[i64]| {
             row.iter().zip(&shape).fold(0usize, |flat, (&at, &size)| {
@@ -90,10 +91,13 @@ pub fn dense(sparse: &SparseTensorProto, folder: Folder) -> Result<Array, OnnxEr
         places.iter().map(|&place| usize::try_from(place).unwrap_or(usize::MAX)).collect()
     };
     if flat.len() != values.len() || flat.iter().any(|&place| place >= whole) {
-        return Err(wrong(name, format!("{} values at {} places of {whole}", values.len(), flat.len())));
+        return Err(wrong(
+            name,
+            format!("{} values for {} indices into {whole} elements", values.len(), flat.len()),
+        ));
     }
     if whole > MOST_ZEROS.0.max(values.len().saturating_mul(MOST_ZEROS.1)) {
-        return Err(wrong(name, format!("{whole} elements of which only {} are not zero", values.len())));
+        return Err(wrong(name, format!("{whole} elements of which only {} are nonzero", values.len())));
     }
     let data = match &values.data {
         Data::Float(data) => Data::Float(placed(whole, &flat, data)),
@@ -103,7 +107,7 @@ pub fn dense(sparse: &SparseTensorProto, folder: Folder) -> Result<Array, OnnxEr
     Ok(Array::new(values.kind, shape, data))
 }
 
-/// Values at their places, zeros elsewhere.
+/// Values at their indices, zeros elsewhere.
 fn placed<T: Clone + Default>(whole: usize, places: &[usize], values: &[T]) -> Vec<T> {
     let mut all = vec![T::default(); whole];
     places.iter().zip(values).for_each(|(&place, value)| all[place] = value.clone());
@@ -117,7 +121,8 @@ fn wrong(name: &str, what: String) -> OnnxError {
 fn sizes(name: &str, dims: &[i64]) -> Result<Vec<usize>, OnnxError> {
     let mut product = 1usize;
     for &size in dims {
-        let size = usize::try_from(size).map_err(|_| wrong(name, format!("an axis below zero: {dims:?}")))?;
+        let size =
+            usize::try_from(size).map_err(|_| wrong(name, format!("a negative axis size: {dims:?}")))?;
         product = match product.checked_mul(size.max(1)) {
             Some(product) if product <= MOST_ELEMENTS => product,
             _ => return Err(wrong(name, format!("too many elements: {dims:?} (at most {MOST_ELEMENTS})"))),
@@ -130,7 +135,7 @@ fn sizes(name: &str, dims: &[i64]) -> Result<Vec<usize>, OnnxError> {
 pub fn head(tensor: &TensorProto) -> Result<(Kind, Vec<usize>, usize), OnnxError> {
     let name = &tensor.name;
     let kind = Kind::of(tensor.data_type)
-        .ok_or_else(|| wrong(name, format!("element type {} is not known", tensor.data_type)))?;
+        .ok_or_else(|| wrong(name, format!("unknown element type {}", tensor.data_type)))?;
     let shape = sizes(name, &tensor.dims)?;
     let count = shape.iter().product();
     Ok((kind, shape, count))
@@ -144,7 +149,10 @@ fn check_length(tensor: &TensorProto, found: usize, wanted: usize) -> Result<(),
     if found == wanted {
         return Ok(());
     }
-    Err(wrong(&tensor.name, format!("shape {:?} does not fit its bytes ({found} vs {wanted})", tensor.dims)))
+    Err(wrong(
+        &tensor.name,
+        format!("shape {:?} does not match its bytes ({found} vs {wanted})", tensor.dims),
+    ))
 }
 
 fn from_bytes(tensor: &TensorProto, kind: Kind, bytes: &[u8], count: usize) -> Result<Data, OnnxError> {
@@ -162,7 +170,7 @@ fn from_bytes(tensor: &TensorProto, kind: Kind, bytes: &[u8], count: usize) -> R
         Class::Int | Class::Bool => {
             Data::Int((0..count).map(|place| kind.wrap(word(place) as i64)).collect())
         }
-        Class::Text => return Err(wrong(&tensor.name, "texts have no bytes of numbers".to_string())),
+        Class::Text => return Err(wrong(&tensor.name, "strings have no raw bytes".to_string())),
     })
 }
 
@@ -192,7 +200,7 @@ fn from_fields(tensor: &TensorProto, kind: Kind, count: usize) -> Result<Data, O
         }
         Err(wrong(
             &tensor.name,
-            format!("shape {:?} does not fit its numbers ({found} vs {count})", tensor.dims),
+            format!("shape {:?} does not match its numbers ({found} vs {count})", tensor.dims),
         ))
     };
     if kind.bits() < 8 && kind != Kind::Text {
@@ -235,7 +243,7 @@ fn from_fields(tensor: &TensorProto, kind: Kind, count: usize) -> Result<Data, O
     })
 }
 
-/// The bytes of a tensor that stand in another file of the model's folder.
+/// The bytes of a tensor that are stored in another file of the model's folder.
 fn external_bytes(tensor: &TensorProto, folder: Folder, wanted: usize) -> Result<Vec<u8>, OnnxError> {
     let entry =
         |key: &str| tensor.external_data.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
@@ -250,7 +258,7 @@ fn external_bytes(tensor: &TensorProto, folder: Folder, wanted: usize) -> Result
     let location =
         entry("location").ok_or_else(|| wrong(&tensor.name, "external data has no location".to_string()))?;
     let folder = folder.ok_or_else(|| {
-        wrong(&tensor.name, "external data, and the model came without a folder".to_string())
+        wrong(&tensor.name, "external data, but the model was read without a folder".to_string())
     })?;
     let inside =
         Path::new(location).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -259,7 +267,7 @@ fn external_bytes(tensor: &TensorProto, folder: Folder, wanted: usize) -> Result
     if !inside || location.is_empty() {
         return Err(fail("external data must stay inside the model's folder".to_string()));
     }
-    // A link may lead out of the folder, too.
+    // A link could lead out of the folder, too.
     let (real, home) = (path.canonicalize(), folder.canonicalize());
     match (&real, &home) {
         (Ok(real), Ok(home)) if real.starts_with(home) => {}
@@ -272,7 +280,7 @@ fn external_bytes(tensor: &TensorProto, folder: Folder, wanted: usize) -> Result
     let length = length.unwrap_or(size.saturating_sub(offset));
     if length != wanted as u64 || offset.checked_add(length).is_none_or(|end| end > size) {
         return Err(fail(format!(
-            "{length} bytes at {offset} of {size} do not fit the shape ({length} vs {wanted})"
+            "{length} bytes at {offset} of {size} do not match the shape ({length} vs {wanted})"
         )));
     }
     let mut bytes = vec![0; wanted];
@@ -281,7 +289,7 @@ fn external_bytes(tensor: &TensorProto, folder: Folder, wanted: usize) -> Result
     Ok(bytes)
 }
 
-/// The elements of a file's tensor as numbers, whatever they are.
+/// The elements of a file's tensor as numbers, whatever their type.
 pub fn numbers(tensor: &TensorProto) -> crate::error::Result<Vec<f64>> {
     array(tensor, None)?.to_floats()
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a model, or with what it is given.
+//! What can be wrong with a model, or with its inputs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ pub use farad_tensor::{Error, Result};
 #[derive(thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum OnnxError {
-    #[error("onnx: damaged file: {what} (byte {place})\nhelp: get it again from where it came from")]
+    #[error("onnx: damaged file: {what} (byte {place})\nhelp: download or export it again")]
     Damaged { what: &'static str, place: usize },
     #[error("onnx: not a model: {what}")]
     NotAModel { what: &'static str },
-    #[error("onnx: version of the ops is out of range: {domain} {version} (7 to {newest} are known)")]
+    #[error("onnx: opset version is out of range: {domain} {version} (7 to {newest} are supported)")]
     Opset { domain: String, version: i64, newest: i64 },
     #[error("onnx: tensor {name}: {what}")]
     Tensor { name: String, what: String },
@@ -25,9 +25,7 @@ pub enum OnnxError {
     NoValue { name: String, place: String },
     #[error("onnx: two values of one name: {name}")]
     NameTwice { name: String },
-    #[error(
-        "onnx: the model is too large when its functions are written out ({found} vs at most {most} nodes)"
-    )]
+    #[error("onnx: the model is too large when its functions are inlined ({found} vs at most {most} nodes)")]
     TooManyNodes { found: usize, most: usize },
     #[error("onnx: functions or graphs nest too deep: {name} ({found} vs at most {most})")]
     TooDeep { name: String, found: usize, most: usize },
@@ -45,18 +43,18 @@ pub enum OnnxError {
     NotOne { found: usize, what: &'static str, names: String },
 }
 
-/// An op that has neither a rule nor a body, with the nodes that want it.
+/// An op that has neither a rule nor a function body, with the nodes that use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsupportedOp {
-    /// Its set and name, like `ai.onnx.ml.TreeEnsemble`.
+    /// Its domain and name, like `ai.onnx.ml.TreeEnsemble`.
     pub op: String,
-    /// The version of the set that the model uses.
+    /// The version of the opset that the model uses.
     pub version: i64,
     /// The nodes.
     pub nodes: Vec<String>,
 }
 
-/// Leaves a rule with an error; the node's name is added by who called it.
+/// Returns an error from a rule; the caller adds the node's name.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! refuse {

@@ -1,4 +1,4 @@
-//! A graph that can run: nodes in order, each with its rule or with a body of nodes.
+//! A graph that can run: nodes in order, each with its rule or with a function body.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::refuse;
 use crate::sort;
 use crate::value::Value;
 
-/// The most nodes of a model, with its functions written out.
+/// The most nodes of a model, with its functions inlined.
 const MOST_NODES: usize = 1 << 20;
 
 /// Nodes between inputs and outputs.
@@ -24,14 +24,14 @@ pub struct ModelGraph {
     inputs: Vec<String>,
     outputs: Vec<String>,
     constants: Vec<(String, Value)>,
-    /// In an order in which they can run.
+    /// In topological order.
     pub nodes: Vec<ModelNode>,
 }
 
 /// One op, ready to run.
 pub struct ModelNode {
     title: String,
-    /// Names of operands; empty is a missing one.
+    /// Names of operands; empty for a missing one.
     pub inputs: Vec<String>,
     outputs: Vec<String>,
     attributes: Attributes,
@@ -44,11 +44,11 @@ pub struct ModelNode {
 pub enum Action {
     /// A rule of the table.
     Rule(&'static Row),
-    /// The nodes of a function.
+    /// The body of a function.
     Body(ModelGraph),
 }
 
-/// Values by name, and those around them.
+/// Values by name, and the enclosing scope.
 #[derive(Default)]
 pub struct Scope<'a> {
     values: HashMap<&'a str, Value>,
@@ -118,7 +118,7 @@ impl ModelNode {
         let results = results.map_err(|error| self.told(error))?;
         if results.len() < self.outputs.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1) {
             let what = format!(
-                "more results are asked for than there are ({} vs {})",
+                "more results are used than the op has ({} vs {})",
                 self.outputs.len(),
                 results.len()
             );
@@ -127,7 +127,7 @@ impl ModelNode {
         Ok(results)
     }
 
-    /// The error, with the node's name if it has none yet.
+    /// Adds the node's name to an error that has none yet.
     fn told(&self, error: Error) -> Error {
         match error.part::<OnnxError>() {
             Some(OnnxError::Refused { what }) => {
@@ -138,25 +138,25 @@ impl ModelNode {
     }
 }
 
-/// Versions of sets of ops, by their names.
+/// Opset versions by domain.
 type Opsets = HashMap<String, i64>;
 
 fn set_name(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
-/// Versions by set; ONNX's own must be there.
+/// Opset versions by domain; ONNX's own must be present.
 pub fn opsets(imports: &[OperatorSetIdProto]) -> Opsets {
     imports.iter().map(|set| (set_name(&set.domain).to_string(), set.version)).collect()
 }
 
-/// Makes graphs from messages, and remembers what is missing.
+/// Builds graphs from messages, and collects what is unsupported.
 pub struct Builder<'a> {
     functions: &'a [FunctionProto],
     folder: Folder<'a>,
     opsets: Opsets,
     nodes: usize,
-    /// Ops without a rule, with the nodes that want them.
+    /// Ops without a rule, with the nodes that use them.
     pub unsupported: Vec<UnsupportedOp>,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Builder<'a> {
         Builder { functions, folder, opsets, nodes: 0, unsupported: Vec::new() }
     }
 
-    /// A graph; `constants` are those that are decoded already.
+    /// A graph; `constants` are those that are already decoded.
     pub fn graph(&mut self, graph: &GraphProto, known: &HashSet<String>) -> Built<ModelGraph> {
         let opsets = self.opsets.clone();
         let order = sort::order(&graph.node, known)?;
@@ -187,7 +187,7 @@ impl<'a> Builder<'a> {
         graph
     }
 
-    /// A graph inside a node.
+    /// A subgraph of a node.
     fn inner(
         &mut self,
         graph: &GraphProto,
@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
         }
         let inputs: Vec<String> = graph.input.iter().map(|value| value.name.clone()).collect();
         let made: HashSet<&String> = graph.node.iter().flat_map(|node| &node.output).collect();
-        // A name that is made inside hides one from around.
+        // A name defined inside shadows one from outside.
         let mut known: HashSet<String> = around.iter().filter(|name| !made.contains(name)).cloned().collect();
         known.extend(inputs.iter().cloned());
         known.extend(constants.iter().map(|(name, _)| name.clone()));

@@ -1,4 +1,4 @@
-//! Walking over arrays on the host: strides, broadcasting, and moves that are strides.
+//! Iteration over host arrays: strides, broadcasting, and strided views.
 
 use crate::array::{Array, Data, count};
 use crate::error::Result;
@@ -41,13 +41,13 @@ pub struct StridedPositions {
 }
 
 impl StridedPositions {
-    /// Positions over `shape` with these strides, from an offset on.
+    /// Positions over `shape` with these strides, starting at an offset.
     pub fn new(shape: &[usize], strides: Vec<isize>, offset: isize) -> StridedPositions {
         let left = shape.iter().product();
         StridedPositions { at: vec![0; shape.len()], shape: shape.to_vec(), strides, place: offset, left }
     }
 
-    /// Positions in an array of shape `from` that is spread over `shape`.
+    /// Positions in an array of shape `from` that is broadcast to `shape`.
     pub fn spread(from: &[usize], shape: &[usize]) -> StridedPositions {
         let own = strides(from);
         let missing = shape.len() - from.len();
@@ -86,16 +86,16 @@ impl Iterator for StridedPositions {
 }
 
 impl Array {
-    /// Spread over a larger shape.
+    /// Broadcast to a larger shape.
     pub fn spread(&self, shape: &[usize]) -> Result<Array> {
         count(shape)?;
         if broadcast(&self.shape, shape)? != shape {
-            refuse!("{:?} does not spread over {shape:?}", self.shape);
+            refuse!("{:?} does not broadcast to {shape:?}", self.shape);
         }
         Ok(self.picked(shape.to_vec(), StridedPositions::spread(&self.shape, shape).map(Some)))
     }
 
-    /// Axes in another order.
+    /// Permutes the axes.
     pub fn permuted(&self, order: &[usize]) -> Array {
         let own = strides(&self.shape);
         let shape: Vec<usize> = order.iter().map(|&axis| self.shape[axis]).collect();
@@ -103,7 +103,7 @@ impl Array {
         self.picked(shape, places.map(Some))
     }
 
-    /// Every `steps`-th element from `starts` on, `counts` of them.
+    /// Every `steps`-th element starting at `starts`, `counts` of them.
     pub fn sliced(&self, starts: &[usize], steps: &[isize], counts: &[usize]) -> Array {
         let own = strides(&self.shape);
         let offset: usize = starts.iter().zip(&own).map(|(start, stride)| start * stride).sum();
@@ -111,12 +111,12 @@ impl Array {
         self.picked(counts.to_vec(), StridedPositions::new(counts, moves, offset as isize).map(Some))
     }
 
-    /// Each float through a function, rounded to the kind.
+    /// Applies a function to each float and rounds to the kind.
     pub fn map(&self, kind: Kind, f: impl Fn(f64) -> f64) -> Result<Array> {
         Ok(Array::floats(kind, self.shape.clone(), self.to_floats()?.into_iter().map(f).collect()))
     }
 
-    /// Pairs of elements through one of two functions; the shape is the common one.
+    /// Applies one of two functions (for floats or integers) to pairs of elements, with broadcasting.
     pub fn zip(
         &self,
         other: &Array,
@@ -139,7 +139,7 @@ impl Array {
         }
     }
 
-    /// Pairs of elements compared; the shape is the common one.
+    /// Compares pairs of elements, with broadcasting.
     pub fn compare(&self, other: &Array, test: impl Fn(std::cmp::Ordering, bool) -> bool) -> Result<Array> {
         use std::cmp::Ordering;
         let shape = broadcast(&self.shape, &other.shape)?;

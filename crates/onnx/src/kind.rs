@@ -1,6 +1,6 @@
-//! The element types of ONNX: their numbers in files, their widths, and how a number becomes one of them.
+//! The element types of ONNX: their numbers in files, their widths, and conversion to them.
 //!
-//! Invariant: a host array holds only numbers of its kind: code that makes one calls [`Kind::round`] or
+//! Invariant: a host array contains only numbers of its kind: code that makes one calls [`Kind::round`] or
 //! [`Kind::wrap`].
 
 use std::fmt;
@@ -8,16 +8,16 @@ use std::fmt;
 use farad_tensor::DType;
 use half::{bf16, f16};
 
-/// How numbers of a kind are held on the host.
+/// How numbers of a kind are stored on the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// As f64.
     Float,
-    /// As i64; u64 by its bits.
+    /// As i64; a u64 as its bits.
     Int,
     /// As 0 or 1.
     Bool,
-    /// As text.
+    /// As a string.
     Text,
 }
 
@@ -25,7 +25,7 @@ macro_rules! kinds {
     ($($name:ident $number:literal $text:literal $class:ident $bits:literal $signed:literal;)*) => {
         /// The type of a value's elements.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[allow(missing_docs)] // the names say it
+        #[allow(missing_docs)] // the names are self-explanatory
         pub enum Kind { $($name,)* }
 
         impl Kind {
@@ -42,17 +42,17 @@ macro_rules! kinds {
                 match self { $(Kind::$name => $text,)* }
             }
 
-            /// How the host holds it.
+            /// How the host stores it.
             pub fn class(self) -> Class {
                 match self { $(Kind::$name => Class::$class,)* }
             }
 
-            /// Bits per element in files; zero for text.
+            /// Bits per element in files; zero for strings.
             pub fn bits(self) -> usize {
                 match self { $(Kind::$name => $bits,)* }
             }
 
-            /// Whether it has numbers below zero.
+            /// Whether it has negative numbers.
             pub fn is_signed(self) -> bool {
                 match self { $(Kind::$name => $signed,)* }
             }
@@ -99,7 +99,7 @@ impl Kind {
         Kind::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
-    /// The kind whose elements a tensor holds.
+    /// The kind of a tensor's elements.
     pub fn of_dtype(dtype: DType) -> Option<Kind> {
         Some(match dtype {
             DType::F32 => Kind::F32,
@@ -128,7 +128,7 @@ impl Kind {
         }
     }
 
-    /// Whether values of it live on the device from the start: what can be learned.
+    /// Whether values of this kind can be parameters, and so are on the device from the start.
     pub fn is_learned(self) -> bool {
         matches!(self, Kind::F32 | Kind::F16)
     }
@@ -138,12 +138,12 @@ impl Kind {
         self.class() == Class::Float
     }
 
-    /// Whether it is of integers.
+    /// Whether it is an integer kind.
     pub fn is_int(self) -> bool {
         self.class() == Class::Int
     }
 
-    /// The nearest number that a float kind has; ties go to the even one. Beyond its range is infinity, or what the
+    /// The nearest number of a float kind, ties to even. Beyond the range the result is infinity, or what the
     /// kind has instead.
     pub fn round(self, x: f64) -> f64 {
         match self {
@@ -155,12 +155,12 @@ impl Kind {
         }
     }
 
-    /// As [`Kind::round`], but beyond the range is the largest number there is, for kinds of at most eight bits.
+    /// As [`Kind::round`], but kinds of at most eight bits saturate at their largest number.
     pub fn saturate(self, x: f64) -> f64 {
         if self.bits() <= 8 { self.nearest(x, true) } else { self.round(x) }
     }
 
-    /// An integer in this kind: the lowest bits of it.
+    /// An integer wrapped to this kind: its lowest bits.
     pub fn wrap(self, x: i64) -> i64 {
         let free = 64 - self.bits().clamp(1, 64) as u32;
         match self {
@@ -170,7 +170,7 @@ impl Kind {
         }
     }
 
-    /// The least and the greatest whole number that it has.
+    /// The smallest and the largest integer of the kind.
     pub fn range(self) -> (i128, i128) {
         let bits = self.bits() as u32;
         match self {
@@ -180,7 +180,7 @@ impl Kind {
         }
     }
 
-    /// The number that these bits of a file mean, for floats.
+    /// The float that these bits in a file represent.
     pub fn decode(self, bits: u64) -> f64 {
         match self {
             Kind::F32 => f32::from_bits(bits as u32) as f64,
@@ -208,7 +208,7 @@ impl Kind {
         }
     }
 
-    /// The bits of a file that mean this number, for floats; the number is one that the kind has.
+    /// The bits in a file that represent this float, which must be a number of the kind.
     pub fn encode(self, x: f64) -> u64 {
         match self {
             Kind::F32 => (x as f32).to_bits() as u64,
@@ -225,11 +225,11 @@ impl Kind {
         }
     }
 
-    /// The nearest of the few numbers of a kind of at most eight bits.
+    /// The nearest number of a kind of at most eight bits.
     fn nearest(self, x: f64, saturate: bool) -> f64 {
         let signless = self == Kind::F8E8M0;
         let codes = if signless { 0..255u64 } else { 0..1 << (self.bits() - 1) };
-        // Growing with their codes; infinities and NaN are at the end.
+        // Ascending with their codes; infinities and NaN are at the end.
         let all: Vec<f64> = codes.map(|bits| self.decode(bits)).filter(|y| y.is_finite()).collect();
         let most = all[all.len() - 1];
         let magnitude = if signless { x } else { x.abs() };
@@ -242,7 +242,7 @@ impl Kind {
         let rounded = if x.is_nan() {
             return if self == Kind::F4E2M1 { most } else { f64::NAN };
         } else if after == all.len() {
-            // Half a step above the largest is still the largest.
+            // Up to half a step above the largest number still rounds to it.
             let step = most - all[all.len() - 2];
             if saturate || magnitude <= most + step / 2.0 && magnitude.is_finite() { most } else { beyond }
         } else if after == 0 {
@@ -261,7 +261,7 @@ impl Kind {
     }
 }
 
-/// A float of a sign, an exponent and a fraction.
+/// A float from its sign, exponent and fraction bits.
 fn small(bits: u64, exponent: u32, fraction: u32, bias: i32) -> f64 {
     let sign = if bits >> (exponent + fraction) & 1 == 1 { -1.0 } else { 1.0 };
     let power = (bits >> fraction & ((1 << exponent) - 1)) as i32;

@@ -1,7 +1,7 @@
 //! ONNX models at run time: read from a file, run on any device, trained like other modules.
 //!
-//! [`Model`] is a module of `nn`: float initializers are its parameters. [`proto`] has the messages of the file, to read
-//! and to write. What a value is while a model runs is in `value`, what every op does in `ops`, one row per op.
+//! [`Model`] is a module of `nn`: float initializers are its parameters. [`proto`] has the messages of the file
+//! format, to read and to write. `value` defines the values of a running model, and `ops` has one row per op.
 
 mod array;
 mod call;

@@ -1,4 +1,4 @@
-//! A model from a file: checked as it is read, a module of `nn` from then on.
+//! A model from a file: checked when it is read, a module of `nn` from then on.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -14,31 +14,31 @@ use crate::kind::Kind;
 use crate::proto::{GraphProto, Message, ModelProto, TensorProto, ValueInfoProto};
 use crate::value::{Limit, Value, shape_of};
 
-/// The oldest and the newest version of ONNX's own ops that are known.
+/// The oldest and the newest supported version of ONNX's own opset.
 pub const OPSETS: (i64, i64) = (7, 28);
 
-/// What goes into a model or comes out of it.
+/// An input or output of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     /// Its name.
     pub name: String,
-    /// Its element type; `None` if it is a list, or not said.
+    /// Its element type; `None` for a list, or if it is not given.
     pub kind: Option<Kind>,
-    /// Its shape, if known; `None` is an axis of any size.
+    /// Its shape, if known; `None` for an axis of any size.
     pub shape: Option<Vec<Option<usize>>>,
 }
 
 /// A tensor of the file.
 enum Initial {
-    /// Floats with axes: learned.
+    /// Floats with at least one axis: a parameter.
     Learned(Parameter),
-    /// Floats that are kept but not learned: statistics of batch norms.
+    /// Floats that are stored but not learned: statistics of batch norms.
     Kept(Buffer),
-    /// Everything else: numbers that the graph is built with.
+    /// Everything else: constants of the graph.
     Constant(Value),
 }
 
-/// A model of an ONNX file: a [`Module`] whose parameters are the file's float tensors, under their names.
+/// A model from an ONNX file: a [`Module`] whose parameters are the file's float tensors, under their names.
 ///
 /// ```
 /// use farad_nn::layers::Module;
@@ -70,8 +70,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads a model. Files with its tensors, if there are any, stand in the same folder. All ops that are not
-    /// supported are named in one error.
+    /// Reads a model. External tensor files, if there are any, must be in the same folder. One error names all
+    /// unsupported ops.
     pub fn load(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
         let bytes =
@@ -81,7 +81,7 @@ impl Model {
         Model::parse(&bytes, folder)
     }
 
-    /// A model from the bytes of a file that needs no other.
+    /// A model from the bytes of a file without external data.
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         Model::parse(bytes, None)
     }
@@ -105,10 +105,7 @@ impl Model {
                 return Err(OnnxError::Opset { domain, version: *version, newest: OPSETS.1 }.into());
             }
             None if sets.is_empty() => {
-                return Err(OnnxError::NotAModel {
-                    what: "it does not say which version of the ops it uses",
-                }
-                .into());
+                return Err(OnnxError::NotAModel { what: "it does not state its opset version" }.into());
             }
             _ => {}
         }
@@ -145,23 +142,24 @@ impl Model {
         })
     }
 
-    /// What goes in: inputs that the file has no tensor for.
+    /// The inputs: those without a tensor in the file.
     pub fn inputs(&self) -> &[Port] {
         &self.inputs
     }
 
-    /// What comes out.
+    /// The outputs.
     pub fn outputs(&self) -> &[Port] {
         &self.outputs
     }
 
-    /// Notes of the file, by name.
+    /// The file's metadata: names and values.
     pub fn metadata(&self) -> &[(String, String)] {
         &self.metadata
     }
 
-    /// Runs the model: values by name in, values by name out, in the order of [`Model::outputs`]. Shapes are those of this
-    /// call. Results that a tensor has no dtype for are an error; see [`Model::run_protos`].
+    /// Runs the model: values by name in, values by name out, in the order of [`Model::outputs`]. Shapes are
+    /// those of this call. A result whose element type no tensor dtype supports is an error; see
+    /// [`Model::run_protos`].
     pub fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<Vec<(String, Tensor)>> {
         let given = inputs.iter().map(|(name, tensor)| Ok((*name, Value::given(tensor)?)));
         let device = self.device(inputs.first().map(|(_, tensor)| *tensor));
@@ -170,7 +168,7 @@ impl Model {
         named.map(|(port, value)| Ok((port.name.clone(), outside(&port.name, &value, &device)?))).collect()
     }
 
-    /// As [`Model::run`], with the tensors of files: any element type there is, on the host.
+    /// As [`Model::run`], with tensors as messages: every element type is possible, on the host.
     pub fn run_protos(&self, inputs: &[TensorProto]) -> Result<Vec<TensorProto>> {
         let device = self.device(None);
         let mut given = Vec::new();
@@ -187,18 +185,16 @@ impl Model {
         let mut values = Vec::with_capacity(self.inputs.len() + self.initial.len());
         for port in &self.inputs {
             let Some(place) = given.iter().position(|(name, _)| *name == port.name) else {
-                return Err(OnnxError::Input {
-                    name: port.name.clone(),
-                    what: "it is not given".to_string(),
-                }
-                .into());
+                return Err(
+                    OnnxError::Input { name: port.name.clone(), what: "it is missing".to_string() }.into()
+                );
             };
             let (_, value) = given.swap_remove(place);
             let value = widened(port, value)?;
             check(port, &value)?;
             values.push(value);
         }
-        // What the file has a tensor for may be given instead.
+        // A tensor of the file may be overridden by an input.
         for (name, initial) in &self.initial {
             if let Some(place) = given.iter().position(|(own, _)| own == name) {
                 values.push(given.swap_remove(place).1);
@@ -230,7 +226,7 @@ impl Model {
         own.or_else(|| input.map(|tensor| tensor.device().clone())).unwrap_or_else(Device::cpu)
     }
 
-    /// The only result for the only input.
+    /// The single output for the single input.
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let names =
             |ports: &[Port]| ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -256,7 +252,7 @@ impl Module for Model {
     }
 }
 
-/// For models of one input and one output. Panics where [`Model::apply`] is an error.
+/// For models of one input and one output. Panics where [`Model::apply`] returns an error.
 impl Layer for Model {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
@@ -267,12 +263,12 @@ impl Layer for Model {
     }
 }
 
-/// A value as a tensor for who called.
+/// A value as a tensor for the caller.
 fn outside(name: &str, value: &Value, device: &Device) -> Result<Tensor> {
     let fail = |what: String| Error::from(OnnxError::Input { name: name.to_string(), what });
     match value {
         Value::Device(tensor, kind) if kind.dtype() == Some(tensor.dtype()) => Ok(tensor.clone()),
-        Value::List(_) | Value::Nothing => Err(fail("the result is no tensor".to_string())),
+        Value::List(_) | Value::Nothing => Err(fail("the result is not a tensor".to_string())),
         other => {
             let array = other.host()?;
             let shape = shape_of(&array.shape)?;
@@ -290,13 +286,13 @@ fn outside(name: &str, value: &Value, device: &Device) -> Result<Tensor> {
                 }
                 Kind::I8 | Kind::I16 | Kind::U16 => array.upload_as(DType::I32, device),
                 kind if kind.dtype().is_some() => array.upload(device),
-                kind => Err(fail(format!("tensors have no elements of {kind}"))),
+                kind => Err(fail(format!("tensors do not support elements of {kind}"))),
             }
         }
     }
 }
 
-/// Integers of 8 or 32 bits where the model takes wider ones: as programs have tokens.
+/// Widens integers of 8 or 32 bits if the model expects wider ones; programs store tokens in these.
 fn widened(port: &Port, value: Value) -> Result<Value> {
     match (port.kind, value) {
         (Some(wanted @ Kind::I64), Value::Device(tensor, Kind::I32)) => Ok(Value::Device(tensor, wanted)),
@@ -309,7 +305,7 @@ fn widened(port: &Port, value: Value) -> Result<Value> {
     }
 }
 
-/// An error if an input is of another kind or shape than the model says.
+/// Checks that an input has the kind and shape that the model declares.
 fn check(port: &Port, value: &Value) -> Result<()> {
     let (kind, shape) = match value {
         Value::Host(_) | Value::Device(..) => (value.kind()?, value.shape()?),
@@ -319,14 +315,14 @@ fn check(port: &Port, value: &Value) -> Result<()> {
     if let Some(wanted) = port.kind
         && wanted != kind
     {
-        return fail(format!("its elements are of another kind ({kind} vs {wanted})"));
+        return fail(format!("its element type differs ({kind} vs {wanted})"));
     }
     if let Some(wanted) = &port.shape {
         let fits = |(found, wanted): (&usize, &Option<usize>)| wanted.is_none_or(|wanted| wanted == *found);
         if wanted.len() != shape.len() || !shape.iter().zip(wanted).all(fits) {
             let sizes: Vec<String> =
                 wanted.iter().map(|size| size.map_or("any".to_string(), |size| size.to_string())).collect();
-            return fail(format!("its shape does not fit ({shape:?} vs [{}])", sizes.join(", ")));
+            return fail(format!("its shape does not match ({shape:?} vs [{}])", sizes.join(", ")));
         }
     }
     Ok(())
@@ -343,9 +339,9 @@ fn initializer_names(graph: &GraphProto) -> Result<HashSet<String>> {
     Ok(names)
 }
 
-/// Every tensor of the file as what it is: learned, kept or constant.
+/// Every tensor of the file with its role: parameter, buffer or constant.
 fn initial(graph: &GraphProto, built: &ModelGraph, folder: decode::Folder) -> Result<Vec<(String, Initial)>> {
-    // How each name is used: as something that is never learned (with its buffer or not), or else.
+    // How each name is used: as something that is never learned (with a buffer or not), or otherwise.
     let mut uses: HashMap<&str, (bool, bool)> = HashMap::new();
     for node in &built.nodes {
         for (place, name) in node.inputs.iter().enumerate() {
@@ -390,7 +386,7 @@ fn on_device(
 ) -> Result<Option<Tensor>> {
     let Some(dtype) = kind.dtype() else { return Ok(None) };
     let sizes = shape_of(shape)?;
-    // The bytes of a file are those of memory.
+    // The bytes in the file have the layout of memory.
     if let Some(bytes) = decode::bytes(tensor, folder)? {
         return Ok(Some(Tensor::from_bytes(&bytes, sizes, dtype, device)?));
     }

@@ -1,4 +1,4 @@
-//! Values moved: other shapes, other orders, parts, and elements by position.
+//! Moving values: reshape, permute, slice, and elements by position.
 
 use farad_tensor::{Part, Tensor};
 
@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::refuse;
 use crate::value::{Value, shape_of};
 
-/// Stands for "no element" among positions: zero.
+/// Means "no element" among positions, which gives zero.
 pub const NONE: usize = usize::MAX;
 
 impl Value {
@@ -17,7 +17,7 @@ impl Value {
     pub fn reshape(&self, shape: &[usize]) -> Result<Value> {
         let own = self.shape()?;
         if shape_of(shape)?.count() != shape_of(&own)?.count() {
-            refuse!("elements do not fit: {own:?} as {shape:?}");
+            refuse!("element counts differ: {own:?} as {shape:?}");
         }
         match self {
             Value::Device(tensor, kind) => Ok(Value::Device(tensor.reshape(shape.to_vec()), *kind)),
@@ -25,13 +25,13 @@ impl Value {
         }
     }
 
-    /// Axes in another order.
+    /// Permutes the axes.
     pub fn permute(&self, order: &[usize]) -> Result<Value> {
         let rank = self.rank()?;
         let mut sorted = order.to_vec();
         sorted.sort_unstable();
         if sorted != (0..rank).collect::<Vec<_>>() {
-            refuse!("not an order of {rank} axes: {order:?}");
+            refuse!("not a permutation of {rank} axes: {order:?}");
         }
         match self {
             Value::Device(tensor, kind) => {
@@ -42,7 +42,7 @@ impl Value {
         }
     }
 
-    /// Two axes exchanged.
+    /// Swaps two axes.
     pub fn swap(&self, a: usize, b: usize) -> Result<Value> {
         let mut order: Vec<usize> = (0..self.rank()?).collect();
         if a.max(b) >= order.len() {
@@ -52,11 +52,11 @@ impl Value {
         self.permute(&order)
     }
 
-    /// Spread over a larger shape.
+    /// Broadcasts to a larger shape.
     pub fn spread(&self, shape: &[usize]) -> Result<Value> {
         let own = self.shape()?;
         if broadcast(&own, shape)? != shape {
-            refuse!("{own:?} does not spread over {shape:?}");
+            refuse!("{own:?} does not broadcast to {shape:?}");
         }
         match self {
             Value::Device(tensor, kind) => Ok(Value::Device(tensor.broadcast_to(shape_of(shape)?), *kind)),
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// Per axis a start, a step that is not zero, and a count.
+    /// A slice: per axis a start, a nonzero step and a count.
     pub fn slice(&self, starts: &[usize], steps: &[isize], counts: &[usize]) -> Result<Value> {
         let shape = self.shape()?;
         for axis in 0..shape.len() {
@@ -73,7 +73,9 @@ impl Value {
                 count.checked_sub(1).and_then(|n| n.checked_mul(step)).and_then(|n| n.checked_add(start));
             let inside = |at: isize| (0..shape[axis] as isize).contains(&at);
             if count > 0 && !(inside(start) && last.is_some_and(inside)) || step == 0 {
-                refuse!("a part outside: {shape:?} axis {axis} (from {start} by {step}, {count} of them)");
+                refuse!(
+                    "a slice out of range: {shape:?} axis {axis} (from {start} by {step}, {count} of them)"
+                );
             }
         }
         let Value::Device(tensor, kind) = self else {
@@ -103,7 +105,7 @@ impl Value {
         Ok(Value::Device(if flipped.is_empty() { part } else { part.flip(&flipped) }, *kind))
     }
 
-    /// A run of elements along an axis.
+    /// A contiguous range along an axis.
     pub fn narrow(&self, axis: usize, start: usize, count: usize) -> Result<Value> {
         let shape = self.shape()?;
         let mut starts = vec![0; shape.len()];
@@ -115,7 +117,7 @@ impl Value {
         self.slice(&starts, &vec![1; shape.len()], &counts)
     }
 
-    /// One position of an axis, which goes.
+    /// One position of an axis, which is removed.
     pub fn at(&self, axis: usize, place: usize) -> Result<Value> {
         let mut shape = self.shape()?;
         let part = self.narrow(axis, place, 1)?;
@@ -123,19 +125,19 @@ impl Value {
         part.reshape(&shape)
     }
 
-    /// With a new axis of size one.
+    /// Inserts a new axis of size one.
     pub fn unsqueeze(&self, axis: usize) -> Result<Value> {
         let mut shape = self.shape()?;
         if axis > shape.len() {
-            refuse!("no place {axis} for an axis in {shape:?}");
+            refuse!("no position {axis} for a new axis in {shape:?}");
         }
         shape.insert(axis, 1);
         self.reshape(&shape)
     }
 
-    /// Values one after the other along an axis.
+    /// Concatenates values along an axis.
     pub fn concat(parts: &[Value], axis: usize) -> Result<Value> {
-        let Some(first) = parts.first() else { refuse!("nothing to join") };
+        let Some(first) = parts.first() else { refuse!("nothing to concatenate") };
         let (kind, mut shape) = (first.kind()?, first.shape()?);
         if axis >= shape.len() {
             refuse!("no axis {axis} in {shape:?}");
@@ -185,7 +187,7 @@ impl Value {
         Ok(Array::new(kind, shape, data).into())
     }
 
-    /// The same number around, so many elements before and after each axis; below zero they are cut off.
+    /// Pads every axis with a number, before and after; negative widths cut off elements.
     pub fn pad(&self, widths: &[(i64, i64)], number: f64) -> Result<Value> {
         let mut value = self.clone();
         for (axis, &(before, after)) in widths.iter().enumerate() {
@@ -211,7 +213,7 @@ impl Value {
                 size.checked_add(before).and_then(|size| size.checked_add(after))
             })
             .collect();
-        let Some(padded) = padded else { refuse!("too much around {shape:?}") };
+        let Some(padded) = padded else { refuse!("too much padding around {shape:?}") };
         shape_of(&padded)?;
         if let (Value::Device(tensor, kind), true) = (&value, number == 0.0) {
             return Ok(Value::Device(tensor.pad(&positive), *kind));
@@ -238,7 +240,7 @@ impl Value {
         let mut shape = self.shape()?;
         let size = self.size(axis)?;
         if let Some(place) = places.iter().find(|&&place| place >= size) {
-            refuse!("a position outside: {shape:?} axis {axis} ({place} vs {size})");
+            refuse!("a position out of range: {shape:?} axis {axis} ({place} vs {size})");
         }
         shape[axis] = places.len();
         if let Value::Device(tensor, kind) = self {
@@ -260,14 +262,14 @@ impl Value {
         Ok(array.picked(shape, picks).into())
     }
 
-    /// Elements of the flat value at these positions; [`NONE`] is zero.
+    /// Elements at these positions of the flattened value; [`NONE`] gives zero.
     pub fn pick(&self, shape: &[usize], places: &[usize]) -> Result<Value> {
         let own = self.len()?;
         if shape_of(shape)?.count() != Some(places.len()) {
-            refuse!("positions do not fit {shape:?} ({})", places.len());
+            refuse!("positions do not match {shape:?} ({})", places.len());
         }
         if places.iter().any(|&place| place != NONE && place >= own) {
-            refuse!("a position outside {own} elements");
+            refuse!("a position out of range of {own} elements");
         }
         match self {
             Value::Device(..) => {
@@ -287,7 +289,7 @@ impl Value {
         }
     }
 
-    /// Truth values, read.
+    /// Reads booleans.
     pub fn truths(&self) -> Result<Vec<bool>> {
         if self.kind()? != Kind::Bool {
             refuse!("bool values are needed ({})", self.kind()?);

@@ -1,4 +1,4 @@
-//! Values element by element: one row per function, with its form on the host and on devices.
+//! Elementwise functions of values: one row per function, with its form on the host and on devices.
 
 use farad_tensor::Tensor;
 
@@ -9,9 +9,9 @@ use crate::kind::{Class, Kind};
 use crate::refuse;
 use crate::value::Value;
 
-/// A function of two values that broadcast.
+/// A function of two values, with broadcasting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names are self-explanatory
 pub enum BinaryFunction {
     Add,
     Sub,
@@ -31,9 +31,9 @@ pub enum BinaryFunction {
     ShiftRight,
 }
 
-/// A comparison of two values that broadcast.
+/// A comparison of two values, with broadcasting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names are self-explanatory
 pub enum Compare {
     Less,
     LessOrEqual,
@@ -125,7 +125,7 @@ impl BinaryFunction {
             BinaryFunction::Or => a.or(b),
             BinaryFunction::Xor => a.xor(b),
             BinaryFunction::ShiftLeft | BinaryFunction::ShiftRight => {
-                refuse!("bits of floats are not shifted")
+                refuse!("floats have no bitwise operations")
             }
         })
     }
@@ -135,14 +135,14 @@ impl BinaryFunction {
     }
 }
 
-/// Both operands as tensors of one device, if one of them is there.
+/// Both operands as tensors of one device, if one of them is on a device.
 fn together(a: &Value, b: &Value) -> Result<Option<(Tensor, Tensor)>> {
     let device = match (a, b) {
         (Value::Device(tensor, _), _) if a.is_device() => tensor.device().clone(),
         (_, Value::Device(tensor, _)) if b.is_device() => tensor.device().clone(),
         _ => return Ok(None),
     };
-    // One number is part of the program and needs no memory.
+    // A single number is a constant of the program and needs no memory.
     let constant = |value: &Value, other: &Value| -> Result<Tensor> {
         if let Value::Host(array) = value
             && let (Data::Float(data), true) = (&array.data, array.shape.len() <= other.rank()?)
@@ -173,7 +173,7 @@ impl Value {
         }
     }
 
-    /// A function of each whole number.
+    /// A function of each integer.
     pub fn apply_whole(&self, function: impl Fn(i64) -> i64) -> Result<Value> {
         let array = self.host()?;
         let Data::Int(data) = &array.data else { refuse!("integers are needed ({})", array.kind) };
@@ -188,7 +188,7 @@ impl Value {
         }
         let strange = if op.is_logical() { a.is_float() } else { a == Kind::Bool };
         if strange || a == Kind::Text {
-            refuse!("not for elements of this kind: {a}");
+            refuse!("not defined for elements of this kind: {a}");
         }
         broadcast(&self.shape()?, &other.shape()?)?;
         match together(self, other)? {
@@ -197,7 +197,7 @@ impl Value {
         }
     }
 
-    /// Truth values of a comparison.
+    /// The booleans of a comparison.
     pub fn compare(&self, op: Compare, other: &Value) -> Result<Value> {
         let (a, b) = (self.kind()?, other.kind()?);
         if a != b {
@@ -229,7 +229,7 @@ impl Value {
         Ok(array.into())
     }
 
-    /// `a` where this bool value holds, else `b`.
+    /// `a` where this boolean is true, otherwise `b`.
     pub fn select(&self, a: &Value, b: &Value) -> Result<Value> {
         let (kind, other, own) = (a.kind()?, b.kind()?, self.kind()?);
         if kind != other || own != Kind::Bool {
@@ -267,7 +267,7 @@ impl Value {
         Ok(Array::new(kind, shape, data).into())
     }
 
-    /// Where a bool value does not hold.
+    /// Logical not.
     pub fn not(&self) -> Result<Value> {
         match self {
             Value::Device(tensor, Kind::Bool) => Ok(Value::Device(tensor.not(), Kind::Bool)),
@@ -287,12 +287,12 @@ impl Value {
         Ok(Array::full(self.kind()?, vec![], number)?.into())
     }
 
-    /// With another value added.
+    /// The sum with another value.
     pub fn add(&self, other: &Value) -> Result<Value> {
         self.binary(BinaryFunction::Add, other)
     }
 
-    /// With another value taken off.
+    /// The difference to another value.
     pub fn sub(&self, other: &Value) -> Result<Value> {
         self.binary(BinaryFunction::Sub, other)
     }
@@ -312,12 +312,12 @@ impl Value {
         self.mul(&self.number(factor)?)
     }
 
-    /// With a number added.
+    /// The sum with a number.
     pub fn plus(&self, number: f64) -> Result<Value> {
         self.add(&self.number(number)?)
     }
 
-    /// Multiplied with itself.
+    /// The square.
     pub fn squared(&self) -> Result<Value> {
         self.mul(self)
     }

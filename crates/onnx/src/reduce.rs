@@ -1,4 +1,4 @@
-//! Values folded along axes, and products of matrices.
+//! Reductions along axes, and matrix products.
 
 use farad_tensor::{Tensor, kept};
 
@@ -9,9 +9,9 @@ use crate::kind::Kind;
 use crate::refuse;
 use crate::value::{Value, shape_of};
 
-/// How elements are folded.
+/// The kinds of reductions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names are self-explanatory
 pub enum Fold {
     Sum,
     Mean,
@@ -94,7 +94,7 @@ impl Fold {
 }
 
 impl Value {
-    /// Folded along axes, which stay with size one if `keep`.
+    /// Reduces axes, which are kept with size one if `keep`.
     pub fn fold(&self, fold: Fold, axes: &[usize], keep: bool) -> Result<Value> {
         let shape = self.shape()?;
         if let Some(axis) = axes.iter().find(|&&axis| axis >= shape.len()) {
@@ -119,7 +119,7 @@ impl Value {
         }
         let array = self.host()?;
         let n: usize = count(&ones)?;
-        // Every element of the whole goes to one of the few.
+        // Every element of the input goes to one element of the result.
         let targets = StridedPositions::spread(&ones, &shape);
         let terms: usize = axes.iter().map(|&axis| shape[axis]).product();
         match &array.data {
@@ -132,11 +132,11 @@ impl Value {
                 let y = fold.ints(data, targets, vec![fold.start(array.kind).1; n], terms, unsigned);
                 Ok(Array::ints(array.kind, left, y).into())
             }
-            Data::Text(_) => refuse!("texts are not folded"),
+            Data::Text(_) => refuse!("strings cannot be reduced"),
         }
     }
 
-    /// The product of matrices, with batches that broadcast; a vector is a matrix of one row or column.
+    /// The matrix product, with broadcast batch axes; a vector is treated as a matrix of one row or column.
     pub fn matmul(&self, other: &Value) -> Result<Value> {
         let (a, b) = (self.shape()?, other.shape()?);
         if a.is_empty() || b.is_empty() {
@@ -190,7 +190,7 @@ impl Value {
                 let add = |sum: i64, a: i64, b: i64| sum.wrapping_add(a.wrapping_mul(b));
                 Array::ints(x.kind, shape.clone(), product!(p q 0i64, add))
             }
-            _ => refuse!("texts are not multiplied"),
+            _ => refuse!("strings cannot be multiplied"),
         };
         if b.len() == 1 {
             shape.pop();
@@ -202,7 +202,8 @@ impl Value {
         Value::from(whole).reshape(&shape)
     }
 
-    /// Positions of the largest (or smallest) along an axis, which stays with size one; the last of equals if `last`.
+    /// Positions of the largest (or smallest) elements along an axis, which is kept with size one; with `last`,
+    /// the last of equal elements.
     pub fn arg(&self, axis: usize, largest: bool, last: bool) -> Result<Value> {
         let size = self.size(axis)?;
         if size == 0 {
@@ -222,11 +223,11 @@ impl Value {
         Ok(Array::ints(Kind::I64, shape, data).into())
     }
 
-    /// The first `k` elements of an axis in order, and their positions.
+    /// The first `k` elements of an axis in sorted order, and their positions.
     pub fn top(&self, axis: usize, k: usize, largest: bool) -> Result<(Value, Value)> {
         let mut shape = self.shape()?;
         if k > self.size(axis)? {
-            refuse!("fewer elements than are asked for: {shape:?} axis {axis} ({k})");
+            refuse!("fewer elements than requested: {shape:?} axis {axis} ({k})");
         }
         if let Value::Device(tensor, kind @ (Kind::F32 | Kind::F16)) = self {
             let order =
@@ -255,7 +256,7 @@ impl Value {
     }
 }
 
-/// For every row along an axis, its positions in order.
+/// The argsort of every row along an axis.
 fn sorted_rows(array: &Array, axis: usize, largest: bool, last: bool) -> Result<Vec<Vec<usize>>> {
     let (size, inner) = (array.shape[axis], strides(&array.shape)[axis]);
     let outer: usize = array.shape[..axis].iter().product();

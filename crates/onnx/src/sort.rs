@@ -1,14 +1,14 @@
-//! The order in which nodes run: every value is made before it is used.
+//! Topological order of nodes: every value is made before it is used.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::error::OnnxError;
 use crate::proto::{GraphProto, NodeProto};
 
-/// How deep graphs may stand inside nodes, and functions inside functions.
+/// How deep subgraphs and functions may nest.
 pub const DEEPEST: usize = 16;
 
-/// What a message about a node calls it: its op, and its name or its first result.
+/// The name of a node in messages: its op, and its name or its first result.
 pub fn title(node: &NodeProto) -> String {
     let shown = if node.name.is_empty() { node.output.first() } else { Some(&node.name) };
     match shown {
@@ -17,7 +17,7 @@ pub fn title(node: &NodeProto) -> String {
     }
 }
 
-/// Names that a node uses: its operands, and what graphs inside it take from around them.
+/// The names that a node uses: its operands, and what its subgraphs use from outside.
 pub fn uses(node: &NodeProto, depth: usize) -> Result<Vec<String>, OnnxError> {
     let mut names: Vec<String> = node.input.iter().filter(|name| !name.is_empty()).cloned().collect();
     for attribute in &node.attribute {
@@ -28,7 +28,7 @@ pub fn uses(node: &NodeProto, depth: usize) -> Result<Vec<String>, OnnxError> {
     Ok(names)
 }
 
-/// Names that a graph uses and does not make.
+/// The names that a graph uses and does not define.
 fn free(graph: &GraphProto, depth: usize) -> Result<Vec<String>, OnnxError> {
     if depth > DEEPEST {
         return Err(OnnxError::TooDeep { name: graph.name.clone(), found: depth, most: DEEPEST });
@@ -48,7 +48,7 @@ fn free(graph: &GraphProto, depth: usize) -> Result<Vec<String>, OnnxError> {
     Ok(names)
 }
 
-/// Positions of nodes in an order in which they can run. `known` are the names that are there before.
+/// The indices of nodes in an order in which they can run. `known` are the names that exist before.
 pub fn order(nodes: &[NodeProto], known: &HashSet<String>) -> Result<Vec<usize>, OnnxError> {
     let mut maker: HashMap<&str, usize> = HashMap::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -74,7 +74,7 @@ pub fn order(nodes: &[NodeProto], known: &HashSet<String>) -> Result<Vec<usize>,
         waiting[place] = needs.len();
         needs.into_iter().for_each(|by| users[by].push(place));
     }
-    // A file that is in order stays as it is: the first node that can run is next.
+    // A file that is already in order stays unchanged: the first node that can run is next.
     let mut ready: std::collections::BTreeSet<usize> =
         (0..nodes.len()).filter(|&place| waiting[place] == 0).collect();
     let mut order = Vec::with_capacity(nodes.len());

@@ -1,7 +1,8 @@
-//! What a value is while a model runs: an array on the host, a tensor on a device, or a list.
+//! Values of a running model: an array on the host, a tensor on a device, or a list.
 //!
-//! Invariant: devices compute in f32, f16 and bool values only, and hold positions; everything else is computed on the
-//! host, exactly. Methods check what they are given and return errors, so that tensors never panic because of a file.
+//! Invariant: devices compute only f32, f16 and booleans, and hold positions; everything else is computed
+//! exactly on the host. Methods check their inputs and return errors, so that a bad file never makes a tensor
+//! op panic.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,29 +14,30 @@ use crate::error::Result;
 use crate::kind::{Class, Kind};
 use crate::refuse;
 
-/// The most axes that a tensor has.
+/// The highest rank of a tensor.
 const MOST_AXES: usize = 8;
-/// The most elements that a tensor made by a model may have in any case; and so many per element that goes in, parameters
-/// included. So a damaged file cannot ask for much more memory than it brings.
+/// The most elements of a tensor that a model makes: this many in any case, or this many per input element,
+/// including parameters. So a damaged file cannot make Farad allocate much more memory than its own size
+/// justifies.
 const MOST_ELEMENTS: (usize, usize) = (1 << 26, 1 << 12);
 
 thread_local! {
     static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// How large tensors may be while a model runs, until this is dropped.
+/// The limit on tensor sizes while a model runs, until this is dropped.
 pub struct Limit {
     before: usize,
 }
 
 impl Limit {
-    /// For a model that is given so many elements.
+    /// For a model with this many input elements.
     pub fn for_model(given: usize) -> Limit {
         let most = MOST_ELEMENTS.0.max(given.saturating_mul(MOST_ELEMENTS.1)).min(1 << 32);
         Limit { before: LIMIT.replace(most) }
     }
 
-    /// The most elements that a tensor may have now.
+    /// The current limit on elements of a tensor.
     pub fn now() -> usize {
         LIMIT.get()
     }
@@ -47,7 +49,7 @@ impl Drop for Limit {
     }
 }
 
-/// A shape as tensors have it.
+/// Checks a shape against the limits of tensors.
 pub fn shape_of(sizes: &[usize]) -> Result<Shape> {
     if sizes.len() > MOST_AXES {
         refuse!("too many axes: {sizes:?} ({} vs at most {MOST_AXES})", sizes.len());
@@ -65,11 +67,11 @@ pub fn shape_of(sizes: &[usize]) -> Result<Shape> {
 pub enum Value {
     /// On the host.
     Host(Arc<Array>),
-    /// On a device. Positions (i32 there) may stand for another kind of integers.
+    /// On a device. Positions (i32 there) may represent another integer kind.
     Device(Tensor, Kind),
     /// A list of values.
     List(Arc<Vec<Value>>),
-    /// An optional value that is not there.
+    /// A missing optional value.
     Nothing,
 }
 
@@ -86,10 +88,11 @@ impl Value {
         Value::Device(tensor, kind)
     }
 
-    /// A tensor from outside: floats, bool values and positions stay where they are, the rest comes to the host.
+    /// A tensor from the caller: floats, booleans and positions stay where they are, the rest is read to the
+    /// host.
     pub fn given(tensor: &Tensor) -> Result<Value> {
         let Some(kind) = Kind::of_dtype(tensor.dtype()) else {
-            refuse!("elements of {} are not known", tensor.dtype());
+            refuse!("elements of {} are not supported", tensor.dtype());
         };
         let value = Value::Device(tensor.clone(), kind);
         if kind.is_learned() || matches!(kind, Kind::Bool | Kind::I32) {
@@ -99,7 +102,7 @@ impl Value {
         }
     }
 
-    /// Positions that devices hold in 32 bits, as i64.
+    /// Positions that devices hold in 32 bits, as i64 values of the model.
     pub fn positions(tensor: Tensor) -> Value {
         Value::Device(tensor, Kind::I64)
     }
@@ -109,8 +112,8 @@ impl Value {
         match self {
             Value::Host(array) => Ok(array.kind),
             Value::Device(_, kind) => Ok(*kind),
-            Value::List(_) => refuse!("a tensor is needed, and this is a list"),
-            Value::Nothing => refuse!("a tensor is needed, and there is none"),
+            Value::List(_) => refuse!("a tensor is needed, got a list"),
+            Value::Nothing => refuse!("a tensor is needed, got nothing"),
         }
     }
 
@@ -142,17 +145,17 @@ impl Value {
         }
     }
 
-    /// An axis that may count from the end.
+    /// An axis, which may be negative (counted from the end).
     pub fn axis(&self, axis: i64) -> Result<usize> {
         resolve(axis, self.rank()?)
     }
 
-    /// Whether it is a float or bool value on a device.
+    /// Whether it is a float or boolean on a device.
     pub fn is_device(&self) -> bool {
         matches!(self, Value::Device(_, Kind::F32 | Kind::F16 | Kind::Bool))
     }
 
-    /// The value on the host; reads what is on a device.
+    /// The value on the host; reads it from a device if needed.
     pub fn host(&self) -> Result<Arc<Array>> {
         let (tensor, kind) = match self {
             Value::Host(array) => return Ok(array.clone()),
@@ -160,7 +163,7 @@ impl Value {
             _ => return self.kind().map(|_| unreachable!("a tensor has a kind")),
         };
         if crate::export::is_recording() {
-            refuse!("the host reads a value here, so what follows would be written for this value only");
+            refuse!("the host reads a value here, so the exported model would be valid for this value only");
         }
         let data = match tensor.dtype() {
             DType::F32 => Data::Float(tensor.to_vec::<f32>()?.into_iter().map(f64::from).collect()),
@@ -173,12 +176,12 @@ impl Value {
             DType::I64 => Data::Int(tensor.to_vec::<i64>()?),
             DType::U8 => Data::Int(tensor.to_vec::<u8>()?.into_iter().map(i64::from).collect()),
             #[allow(unreachable_patterns)] // dtypes that may be added
-            other => refuse!("elements of {other} are not known"),
+            other => refuse!("elements of {other} are not supported"),
         };
         Ok(Arc::new(Array::new(kind, tensor.shape().to_vec(), data)))
     }
 
-    /// The value as a tensor in which devices compute.
+    /// The value as a tensor of a dtype in which devices compute.
     pub fn tensor(&self, device: &Device) -> Result<Tensor> {
         match self {
             Value::Device(tensor, _) => Ok(tensor.clone()),
@@ -187,7 +190,7 @@ impl Value {
         }
     }
 
-    /// The value on a device, if devices compute on its kind; else as it is.
+    /// The value on a device, if devices compute on its kind; otherwise unchanged.
     pub fn on(&self, device: &Device) -> Result<Value> {
         match self {
             Value::Host(array) if array.kind.is_learned() => {
@@ -197,17 +200,17 @@ impl Value {
         }
     }
 
-    /// Integers, read if need be.
+    /// Integers, read from the device if needed.
     pub fn ints(&self) -> Result<Vec<i64>> {
         self.host()?.to_ints()
     }
 
-    /// Floats, read if need be.
+    /// Floats, read from the device if needed.
     pub fn floats(&self) -> Result<Vec<f64>> {
         self.host()?.to_floats()
     }
 
-    /// The only whole number.
+    /// The single integer.
     pub fn int(&self) -> Result<i64> {
         match self.ints()?[..] {
             [one] => Ok(one),
@@ -215,7 +218,7 @@ impl Value {
         }
     }
 
-    /// The only number.
+    /// The single number.
     pub fn float(&self) -> Result<f64> {
         match self.floats()?[..] {
             [one] => Ok(one),
@@ -223,7 +226,7 @@ impl Value {
         }
     }
 
-    /// The same number everywhere, of this value's kind and on its side.
+    /// The same number in every element, with this value's kind and on the same side (host or device).
     pub fn full_like(&self, shape: &[usize], number: f64) -> Result<Value> {
         match self {
             Value::Device(tensor, kind @ (Kind::F32 | Kind::F16)) => {
@@ -234,13 +237,14 @@ impl Value {
         }
     }
 
-    /// Converted to another kind. With `saturate`, floats beyond a kind of eight bits become its largest.
+    /// Converted to another kind. With `saturate`, floats beyond the range of an 8-bit kind become its largest
+    /// number.
     pub fn cast(&self, kind: Kind, saturate: bool) -> Result<Value> {
         let own = self.kind()?;
         if own == kind {
             return Ok(self.clone());
         }
-        // Positions are held in 32 bits, whichever of the two they stand for.
+        // Positions are held in 32 bits, whichever of the two they represent.
         if let (Value::Device(tensor, _), Kind::I32 | Kind::I64) = (self, kind)
             && tensor.dtype() == DType::I32
         {
@@ -255,7 +259,7 @@ impl Value {
     }
 }
 
-/// An axis that may count from the end.
+/// An axis, which may be negative (counted from the end).
 pub fn resolve(axis: i64, rank: usize) -> Result<usize> {
     let rank = rank as i64;
     if !(-rank..rank).contains(&axis) {
@@ -294,7 +298,7 @@ fn cast(from: &Array, kind: Kind, saturate: bool) -> Result<Array> {
     for text in texts {
         match text.trim().parse::<f64>() {
             Ok(number) => numbers.push(number),
-            Err(_) => refuse!("the text is not a number: {text:?}"),
+            Err(_) => refuse!("the string is not a number: {text:?}"),
         }
     }
     if kind.is_float() {
@@ -304,7 +308,7 @@ fn cast(from: &Array, kind: Kind, saturate: bool) -> Result<Array> {
     Ok(Array::ints(kind, shape, exact.collect()))
 }
 
-/// A float as an integer: cut toward zero. u64 goes by its bits.
+/// A float truncated toward zero to an integer. A u64 is returned as its bits.
 fn whole(kind: Kind, x: f64) -> i64 {
     if kind == Kind::U64 && x > 0.0 { x as u64 as i64 } else { x as i64 }
 }

@@ -1,4 +1,4 @@
-//! Every family of ops, exported and held to onnxruntime; and what is refused.
+//! Every family of ops, exported and compared with onnxruntime; and what is rejected.
 
 use farad::nn::{BatchNorm2d, Gru, LayerNorm, Lstm, Module};
 use farad::prelude::*;
@@ -63,14 +63,14 @@ const CASES: &[Case] = &[
     ("attended", &[2, 5, 4], |x| x.attention(&x.sin(), &x.cos(), &Attention::new().causal())),
 ];
 
-/// Numbers of either sign, none of them twice.
+/// Numbers of either sign, all different.
 fn sample(shape: &[usize]) -> Tensor {
     let count: usize = shape.iter().product();
     let value = |n: usize| ((n * 37 % 101) as f32 / 50.0 - 1.0) + n as f32 * 1e-3;
     Tensor::from_vec((0..count).map(value).collect::<Vec<f32>>(), shape, &Device::cpu())
 }
 
-/// Writes a model, and what it says of five samples.
+/// Writes a model, and its results for five samples.
 fn write(
     folder: &std::path::Path,
     name: &str,
@@ -85,7 +85,7 @@ fn write(
     farad::write_npy(folder.join(format!("{name}.input.npy")), &x).unwrap();
     let y = forward(&x);
     farad::write_npy(folder.join(format!("{name}.output.npy")), &y).unwrap();
-    // Read again, it is the same model.
+    // Read back, it is the same model.
     let again = Model::from_proto(&model).and_then(|model| model.apply(&x));
     let again = again.unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(again.shape(), y.shape(), "{name}");
@@ -136,7 +136,7 @@ fn what_no_file_can_say_is_refused() {
     let more = refused(|x| Tensor::concat(&[x, &Tensor::zeros([1, 4], &Device::cpu())], 0));
     assert!(more.contains("a size is not a multiple of the batch (3 vs 4"), "{more}");
     let drawn = refused(|x| x.dropout(0.5));
-    assert!(drawn.contains("no op of ONNX says it (random (") && drawn.contains("export.rs:"), "{drawn}");
+    assert!(drawn.contains("ONNX has no such op (random (") && drawn.contains("export.rs:"), "{drawn}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The meaning of programs as a backend, said in the runtime's words.
+//! The reference device as a [`farad_runtime::Backend`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -18,7 +18,7 @@ pub struct ReferenceDevice(pub(crate) Arc<DeviceState>);
 
 #[derive(Default)]
 pub(crate) struct DeviceState {
-    /// One run at a time: it takes the numbers out of its memories and puts them back.
+    /// Serializes runs: a run takes the numbers out of its memories and puts them back at the end.
     pub running: Mutex<()>,
     pub limit: Option<usize>,
     pub live: AtomicUsize,
@@ -32,8 +32,8 @@ pub(crate) struct DeviceState {
 }
 
 impl ReferenceDevice {
-    /// A device that never holds more than `limit` bytes. Bytes are those of the tensors' dtypes; it takes up to eight times
-    /// as many.
+    /// A device that never holds more than `limit` bytes. The limit counts bytes of the tensors' own dtypes; in
+    /// host memory, the device needs up to eight times as many.
     pub fn new(limit: Option<usize>) -> ReferenceDevice {
         ReferenceDevice(Arc::new(DeviceState { limit, ..DeviceState::default() }))
     }
@@ -52,7 +52,7 @@ impl ReferenceDevice {
         Ok(Memory::new(Held { bytes, contents, home: self.0.clone() }))
     }
 
-    /// Copies `data` to the start of a memory.
+    /// Copies `data` to the start of `memory`.
     pub fn write(&self, memory: &Memory, data: &[u8]) -> Result<(), Error> {
         let held = self.held("write", memory, 0, data.len())?;
         let _phase = self.0.profiler.enter(Phase::Uploading);
@@ -62,7 +62,7 @@ impl ReferenceDevice {
         Ok(())
     }
 
-    /// The `bytes` bytes at `offset`.
+    /// `bytes` bytes starting at `offset`.
     pub fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Result<Vec<u8>, Error> {
         let held = self.held("read", memory, offset, bytes)?;
         let _phase = self.0.profiler.enter(Phase::Reading);
@@ -72,7 +72,7 @@ impl ReferenceDevice {
         Ok(held.contents().bytes(offset + bytes).split_off(offset))
     }
 
-    /// The first numbers of a memory, as elements of a dtype: what was computed, without any rounding.
+    /// The first `count` elements of a memory, read as `dtype`: the computed values, without any rounding.
     pub fn numbers(&self, memory: &Memory, dtype: DType, count: usize) -> Result<Vec<f64>, Error> {
         let held = self.held("read", memory, 0, count * dtype.size())?;
         let _still = self.still();
@@ -81,7 +81,7 @@ impl ReferenceDevice {
         Ok(numbers)
     }
 
-    /// Copies the first `bytes` bytes of a memory to another; numbers stay as they are.
+    /// Copies the first `bytes` bytes of one memory to another; numbers stay unrounded.
     pub fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<(), Error> {
         let (from, to) = (self.held("copy", from, 0, bytes)?, self.held("copy", to, 0, bytes)?);
         if std::ptr::eq(from, to) {
@@ -111,12 +111,12 @@ impl ReferenceDevice {
         overwrite(&mut held.contents(), data);
     }
 
-    /// Waits until no run has numbers out of their memories.
+    /// Waits until no run is in progress, because a run takes the numbers out of their memories.
     fn still(&self) -> std::sync::MutexGuard<'_, ()> {
         self.0.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Memory of this device with room for a range.
+    /// The allocation of a memory, checked to belong to this device and to cover the given range.
     pub(crate) fn held<'a>(
         &self,
         op: &'static str,
@@ -133,13 +133,13 @@ impl ReferenceDevice {
     }
 }
 
-/// Puts bytes at the start.
+/// Writes bytes at the start.
 fn overwrite(contents: &mut Contents, data: &[u8]) {
     let mut bytes = match contents {
         Contents::Bytes(bytes) => std::mem::take(bytes),
         _ => contents.bytes(usize::MAX),
     };
-    // Numbers of a memory that ends within an element have no bytes there.
+    // If the memory ends within an element, encoding its numbers leaves out the last bytes.
     bytes.resize(bytes.len().max(data.len()), 0);
     bytes[..data.len()].copy_from_slice(data);
     *contents = Contents::Bytes(bytes);

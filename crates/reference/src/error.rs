@@ -1,4 +1,4 @@
-//! What can go wrong: no memory, bad data, or memory that does not fit a program.
+//! What can go wrong: out of memory, bad data, or memory that does not fit a program.
 
 use std::panic::Location;
 

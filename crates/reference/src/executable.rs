@@ -17,15 +17,15 @@ use crate::machine::{BufferPlace, Machine};
 use crate::memory::{Contents, Held};
 use crate::number::given;
 
-/// A program that is ready to run; one run of a device at a time.
+/// A program that is ready to run. A device does one run at a time.
 pub struct ReferenceExecutable {
     device: ReferenceDevice,
     program: Arc<Program>,
-    /// What a run launches, for profiles that only count.
+    /// The launches of one run, for profiles that only count.
     kernels: Arc<[KernelTally]>,
 }
 
-/// Whose numbers a storage holds.
+/// Who owns the numbers of a storage.
 enum Owner<'a> {
     Memory(&'a Held, DType),
     Block,
@@ -39,8 +39,8 @@ impl ReferenceExecutable {
         ReferenceExecutable { device: device.clone(), program, kernels }
     }
 
-    /// Runs the program: `parameters` as register words, `outputs` as memory to write (where an output has a donor, the
-    /// entry is ignored and the input's memory written).
+    /// Runs the program. `parameters` are register bits, `outputs` the memory to write. Where an output has a
+    /// donor, its entry is ignored and the input's memory is written.
     ///
     /// A bad index does not stop the run; it is reported when all steps are done.
     pub fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<(), Error> {
@@ -67,7 +67,7 @@ impl ReferenceExecutable {
         for (n, (owner, _)) in owners.iter().enumerate() {
             if let Owner::Memory(held, dtype) = owner {
                 let mut contents = held.contents();
-                // Bytes of the host that nobody wrote to stay as they are.
+                // Memory that the host wrote and no kernel changed keeps its bytes.
                 if machine.written[n] || matches!(*contents, Contents::Numbers(..)) {
                     *contents = Contents::Numbers(*dtype, std::mem::take(&mut machine.storages[n]));
                 }
@@ -83,8 +83,9 @@ impl ReferenceExecutable {
         }
     }
 
-    /// The storages of a run with their lengths, and where every buffer lies in them. A block has one for every dtype:
-    /// it serves one tensor at a time, so none is read as another dtype than it was written.
+    /// The storages of a run with their lengths, and the range of every buffer in them. A block has one storage
+    /// per dtype. It holds one tensor at a time, so nothing is read as a dtype other than the one it was
+    /// written as.
     fn bind<'a>(
         &self,
         inputs: &'a [Memory],
@@ -150,7 +151,7 @@ impl ReferenceExecutable {
     }
 }
 
-/// Every launch of a run, with what it costs.
+/// Every launch of a run, with its costs.
 fn list_launches(
     program: &Program,
     steps: &[ProgramStep],

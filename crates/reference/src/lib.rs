@@ -1,9 +1,9 @@
-//! What programs mean: a backend that runs them in `f64`.
+//! A backend that defines what programs mean, by running them in `f64`.
 //!
-//! It runs compiled Programs, not graphs. So a mistake of the compiler and a mistake of a backend can be told
-//! apart. The tests of `farad-cpu` and `farad-gpu` compare their results with this backend, program by
-//! program. `testkit/tests/reference.rs` compares this backend with the meaning of graphs in
-//! `farad_ir::reference`. It is slow and meant for tests; `Device::best` never chooses it.
+//! It runs compiled Programs, not graphs. So an error in the compiler can be told apart from an error in a
+//! backend. The tests of `farad-cpu` and `farad-gpu` compare their results with this backend, program by
+//! program. `testkit/tests/reference.rs` compares this backend with `farad_ir::reference`, which evaluates
+//! graphs. It is slow and meant for tests; `ReferenceDevice::best` never chooses it.
 //!
 //! A [`ReferenceDevice`] is a backend like the others: it owns memory and loads
 //! [`Program`](farad_compile::program::Program)s into [`ReferenceExecutable`]s. Memory holds either bytes as the host

@@ -1,4 +1,4 @@
-//! What kernels mean: each reads, computes, and then writes.
+//! What kernels mean: each reads all its inputs, computes, and only then writes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::number::{from_whole, stored, to_whole};
 use crate::tape::{RowSpan, compare, evaluate};
 use crate::view::{Coordinates, locate};
 
-/// Positions that are evaluated together.
+/// Positions that are evaluated in one batch.
 const TOGETHER: usize = 1 << 13;
 
-/// Where a buffer lies.
+/// The range of a storage that a buffer occupies.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferPlace {
     /// Which storage.
@@ -25,11 +25,11 @@ pub struct BufferPlace {
     pub start: usize,
     /// How many elements it has.
     pub len: usize,
-    /// What its elements stand for.
+    /// The dtype of its elements.
     pub dtype: DType,
 }
 
-/// Memory as numbers, and the kernels that work on it.
+/// Memory as `f64` numbers, and the interpreter of kernels on it.
 ///
 /// ```
 /// use farad_compile::program::{BufferId, Kernel, Segment, Sums};
@@ -50,7 +50,7 @@ pub struct Machine {
     pub written: Vec<bool>,
     pub(crate) bindings: Vec<BufferPlace>,
     pub(crate) parameters: Vec<f64>,
-    /// The first bad index of every site that met one.
+    /// The first bad index at each site that saw one.
     faults: RefCell<BTreeMap<usize, i64>>,
 }
 
@@ -58,7 +58,7 @@ pub struct Machine {
 type Writes = Vec<(BufferId, i64, f64)>;
 
 impl Machine {
-    /// A machine with a binding for every buffer and the numbers that are given with the run.
+    /// A machine with one binding per buffer, and the parameters of the run.
     pub fn new(storages: Vec<Vec<f64>>, bindings: Vec<BufferPlace>, parameters: Vec<f64>) -> Machine {
         let written = vec![false; storages.len()];
         Machine { storages, written, bindings, parameters, faults: RefCell::default() }
@@ -78,7 +78,7 @@ impl Machine {
         }
     }
 
-    /// Runs a loop, each step of its body by `run`.
+    /// Runs a loop; `run` executes each step of its body.
     pub(crate) fn repeat(
         &mut self,
         of: &Loop,
@@ -101,7 +101,7 @@ impl Machine {
         self.bindings = outside;
     }
 
-    /// The first site that met a bad index, and that index.
+    /// The first site that saw a bad index, and that index.
     pub fn first_fault(&self) -> Option<(usize, i64)> {
         self.faults.borrow().first_key_value().map(|(&site, &index)| (site, index))
     }
@@ -114,7 +114,7 @@ impl Machine {
         let binding = self.bindings[buffer.0 as usize];
         let inside = usize::try_from(index).ok().filter(|&index| index < binding.len);
         let Some(inside) = inside else {
-            panic!("view: leaves its buffer: {index} ({index} vs {})", binding.len);
+            panic!("view: goes beyond its buffer: {index} ({index} vs {})", binding.len);
         };
         (binding, binding.start + inside)
     }
@@ -156,7 +156,7 @@ impl Machine {
 
     fn recurrence(&mut self, of: &Recurrence) {
         let (elements, axes) = (of.elements(), &of.axes[..of.axes.len() - 1]);
-        // What is the same at every position needs no carries.
+        // Values that are the same at every position do not depend on carries.
         let outer: Vec<Instr> = of
             .tape
             .iter()
@@ -189,7 +189,7 @@ impl Machine {
         self.write_all(writes);
     }
 
-    /// Evaluates a tape at a span, and what its stores write.
+    /// Evaluates a tape over a span, and collects what its stores write.
     fn span(&self, tape: &[Instr], stores: &[Store], span: &RowSpan, writes: &mut Writes) {
         let values = evaluate(self, tape, span);
         for store in stores {
@@ -298,7 +298,7 @@ impl Machine {
     }
 }
 
-/// What stores of one value per position write.
+/// What stores write if they have one value per position.
 fn stored_at(stores: &[Store], points: &Coordinates, values: &[Vec<f64>], writes: &mut Writes) {
     for store in stores {
         for (position, &value) in points.iter().zip(&values[store.value.0 as usize]) {

@@ -1,4 +1,4 @@
-//! Memory: bytes as the host wrote them, or numbers as a kernel did.
+//! Memory of the device: bytes as the host wrote them, or numbers as a kernel wrote them.
 //!
 //! Invariant: what a kernel wrote stays as numbers until the host asks for bytes, so nothing is rounded in between.
 
@@ -34,7 +34,7 @@ impl Contents {
         }
     }
 
-    /// The numbers, as elements of this dtype, which leave the memory for a while.
+    /// As [`Contents::numbers`], but moves the numbers out of the memory for the duration of a run.
     pub fn take(&mut self, dtype: DType) -> Vec<f64> {
         match self {
             Contents::Numbers(held, numbers) if *held == dtype => std::mem::take(numbers),

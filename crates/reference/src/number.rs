@@ -1,17 +1,17 @@
-//! Elements as numbers: every dtype in and out of `f64`.
+//! Elements as numbers: conversion between every dtype and `f64`.
 //!
-//! Invariant: an `f64` holds every dtype but integers of 64 bits exactly. Those stand by their bits, which are only
-//! moved about, and taken for integers by [`to_whole`].
+//! Invariant: an `f64` holds every dtype exactly except 64-bit integers. Those are stored as their bit pattern,
+//! which is only copied; [`to_whole`] turns it back into an integer.
 
 use farad_ir::{DType, Scalar, truncate, wrap};
 use half::{bf16, f16};
 
-/// Whether a dtype's numbers stand by their bits.
+/// Whether numbers of this dtype are stored as their bit pattern.
 fn by_bits(dtype: DType) -> bool {
     matches!(dtype, DType::I64 | DType::U64)
 }
 
-/// The integer that a number of this dtype is; a `u64` by its bits.
+/// The integer value of a number of this dtype; a `u64` as its bits.
 pub(crate) fn to_whole(dtype: DType, x: f64) -> i64 {
     if by_bits(dtype) { x.to_bits() as i64 } else { x as i64 }
 }
@@ -21,7 +21,7 @@ pub(crate) fn from_whole(dtype: DType, x: i64) -> f64 {
     if by_bits(dtype) { f64::from_bits(x as u64) } else { x as f64 }
 }
 
-/// A number that is given or fixed, as a register of this type holds it.
+/// A parameter or a constant, as a register of this type holds it.
 pub(crate) fn given(dtype: DType, scalar: Scalar) -> f64 {
     if by_bits(dtype) {
         return from_whole(dtype, scalar.cast(dtype).as_i64());
@@ -29,7 +29,7 @@ pub(crate) fn given(dtype: DType, scalar: Scalar) -> f64 {
     stored(dtype, scalar.as_f64())
 }
 
-/// The bytes of a number as a dtype holds it.
+/// Appends the bytes of a number in this dtype.
 pub fn encode(dtype: DType, x: f64, to: &mut Vec<u8>) {
     match dtype {
         DType::F32 => to.extend((x as f32).to_le_bytes()),
@@ -40,7 +40,7 @@ pub fn encode(dtype: DType, x: f64, to: &mut Vec<u8>) {
     }
 }
 
-/// The numbers that bytes stand for; what is left over of the last one is not looked at.
+/// Decodes bytes to numbers; an incomplete last element is ignored.
 pub fn decode(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     fn all<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f64) -> Vec<f64> {
         let (whole, _) = bytes.as_chunks::<N>();
@@ -60,7 +60,8 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// A number as memory of this dtype holds it here: halves are rounded, whole numbers wrap, other floats stay.
+/// A number as memory of this dtype holds it in this backend: f16 and bf16 are rounded, integers wrap, other
+/// floats stay `f64`.
 pub fn stored(dtype: DType, x: f64) -> f64 {
     match dtype {
         DType::F16 => f16::from_f64(x).to_f64(),

@@ -1,4 +1,4 @@
-//! What instructions mean: a tape evaluated at many positions, one instruction after the other.
+//! What instructions mean: a tape is evaluated at many positions at once, instruction by instruction.
 
 use std::cmp::Ordering;
 
@@ -9,17 +9,17 @@ use crate::machine::Machine;
 use crate::number::{cast, from_whole, given, to_whole};
 use crate::view::{Coordinates, locate};
 
-/// What a tape is evaluated at: some rows, each with as many positions as are reduced over.
+/// The positions at which a tape is evaluated: some rows, each with all positions that are reduced over.
 pub struct RowSpan<'a> {
     /// The outer position of every row.
     pub rows: &'a Coordinates,
-    /// Every position, those of a row side by side.
+    /// Every position; those of one row are adjacent.
     pub points: &'a Coordinates,
-    /// Positions of a row.
+    /// Positions per row.
     pub row: usize,
-    /// Whether values at outer level stand once per row.
+    /// Whether outer-level values have one entry per row.
     pub reduces: bool,
-    /// The product's element at every position, in an epilogue.
+    /// The matrix product's element at every position, in an epilogue.
     pub accumulators: &'a [f64],
     /// Every carry at every position, in a recurrence.
     pub carried: &'a [Vec<f64>],
@@ -31,13 +31,13 @@ impl<'a> RowSpan<'a> {
         RowSpan { rows: points, points, row: 1, reduces: false, accumulators, carried }
     }
 
-    /// Whether a value of this level stands once per row.
+    /// Whether a value of this level has one entry per row.
     pub fn once(&self, level: Level) -> bool {
         self.reduces && level == Level::Outer
     }
 }
 
-/// The values of every register; those of outer level once per row.
+/// The values of every register; outer-level registers have one value per row.
 pub fn evaluate(machine: &Machine, tape: &[Instr], span: &RowSpan) -> Vec<Vec<f64>> {
     let mut values: Vec<Vec<f64>> = Vec::with_capacity(tape.len());
     for instr in tape {
@@ -115,7 +115,7 @@ fn instruction(
     }
 }
 
-/// The order of two numbers of a dtype; those that have none are equal.
+/// The order of two numbers of a dtype; unordered numbers (NaN) count as equal.
 pub(crate) fn compare(dtype: DType, a: f64, b: f64) -> Ordering {
     match dtype {
         DType::I64 => to_whole(dtype, a).cmp(&to_whole(dtype, b)),
@@ -128,13 +128,14 @@ fn is_first_nan(dtype: DType, new: f64, old: f64) -> bool {
     dtype.is_float() && new.is_nan() && !old.is_nan()
 }
 
-/// A whole number as a register holds it. Programs have no op on whole numbers that has no meaning for them.
+/// An integer result as a register holds it. Panics where the op is not defined for integers: programs contain
+/// no such op.
 fn whole(dtype: DType, value: Option<i64>) -> f64 {
-    from_whole(dtype, value.expect("the op takes whole numbers"))
+    from_whole(dtype, value.expect("the op is defined for integers"))
 }
 
 fn reduce(op: Reduce, dtype: DType, values: &[f64]) -> f64 {
-    // The first NaN is better than all numbers.
+    // NaN wins over all numbers, and the first NaN over later ones.
     let best = |better: Ordering| {
         let wins = |new: f64, old: f64| compare(dtype, new, old) == better || is_first_nan(dtype, new, old);
         (1..values.len()).fold(0, |best, n| if wins(values[n], values[best]) { n } else { best })

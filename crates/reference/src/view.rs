@@ -1,8 +1,8 @@
-//! Where the elements of a view lie, position by position.
+//! Maps positions of a view to element indices.
 
 use farad_compile::program::View;
 
-/// All coordinates of these axes, row-major, one after the other in one list.
+/// The coordinates of positions over some axes, row-major, stored in one flat list.
 pub struct Coordinates {
     axes: usize,
     count: usize,
@@ -10,7 +10,7 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// Those of `axes` from the position `first` on, `count` of them.
+    /// The coordinates of `count` positions over `axes`, starting at position `first`.
     pub fn new(axes: &[usize], first: usize, count: usize) -> Coordinates {
         let mut coordinates = Vec::with_capacity(axes.len() * count);
         let mut at = vec![0; axes.len()];
@@ -31,7 +31,7 @@ impl Coordinates {
         Coordinates { axes: axes.len(), count, coordinates }
     }
 
-    /// As [`Coordinates::new`], with a last coordinate that all of them share.
+    /// As [`Coordinates::new`], with `last` appended to every position as one more coordinate.
     pub fn behind(axes: &[usize], first: usize, count: usize, last: usize) -> Coordinates {
         let before = Coordinates::new(axes, first, count);
         let coordinates = before.iter().flat_map(|position| position.iter().copied().chain([last])).collect();
@@ -48,7 +48,7 @@ impl Coordinates {
         self.count
     }
 
-    /// The coordinates of the n-th.
+    /// The coordinates of the `n`-th position.
     pub fn get(&self, n: usize) -> &[usize] {
         &self.coordinates[n * self.axes..(n + 1) * self.axes]
     }
@@ -59,7 +59,7 @@ impl Coordinates {
     }
 }
 
-/// The index that a view gives at a position; none where a guard says that there is no element.
+/// The index of a view's element at a position; `None` where a guard excludes it.
 pub fn locate(view: &View, position: &[usize]) -> Option<i64> {
     let sum = |factors: &[i64]| factors.iter().zip(position).map(|(f, &c)| f * c as i64).sum::<i64>();
     view.guards.iter().try_fold(view.offset + sum(&view.strides), |index, guard| {

@@ -1,4 +1,4 @@
-//! Two agents learn side by side, by PPO, to hold the pole of a cart.
+//! Two agents learn in parallel, by PPO, to balance the pole of a cart.
 //!
 //!     cargo run --release --example cart_pole -p farad-rl [device] [short]
 
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use farad::prelude::*;
 use farad_rl::{CartPole, Ppo, PpoSettings, returns};
 
-/// Agents, each with worlds, weights and an order of samples of its own.
+/// Agents, each with its own worlds, weights and sample order.
 const AGENTS: usize = 2;
-/// Updates of 64 worlds for 32 steps; of a short run, 16 worlds.
+/// Updates of 64 worlds for 32 steps; in a short run, 16 worlds.
 const UPDATES: u64 = 100;
 const SHORT: u64 = 6;
 /// Episodes that the agents are judged on.
 const EPISODES: usize = 100;
-/// What the better agent must return: 500 is the most. A short run only has to get better.
+/// The return that the better agent must reach; 500 is the maximum. In a short run it only has to improve.
 const THRESHOLD: f32 = 475.0;
 
 fn main() -> farad::Result<()> {

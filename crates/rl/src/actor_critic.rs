@@ -1,8 +1,9 @@
-//! The networks of many agents at once: an actor that says what to do, and a critic that says what a state is worth.
+//! The networks of many agents at once: an actor that chooses actions, and a critic that estimates the value of
+//! a state.
 //!
-//! Invariant: the first axis of every weight is the agent. Agents share nothing: what one of them computes depends on its own
-//! weights and observations only. Actor and critic have the same hidden sizes and lie side by side on the second axis, so that a
-//! layer of both is one product.
+//! Invariant: the first axis of every weight is the agent. Agents share nothing: each agent's results depend
+//! only on its own weights and observations. Actor and critic have the same hidden sizes and are stacked on the
+//! second axis, so that a layer of both is one batched product.
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -11,16 +12,16 @@ use farad::{DType, Device, Parameter, Result, Tensor};
 
 use crate::environment::Actions;
 
-/// How a policy's numbers start, as factors of orthogonal weights: hidden layers, the actor's last, the critic's last.
+/// Factors on the initial orthogonal weights: hidden layers, the actor's last layer, the critic's last layer.
 const GAINS: [f64; 3] = [SQRT_2, 0.01, 1.0];
 
-/// The form of the networks: sizes and what they say. Weights are apart ([`ActorCritic::init`]).
+/// The architecture of the networks, without weights ([`ActorCritic::init`] makes those).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActorCritic {
-    /// Numbers that go in, and those of the hidden layers.
+    /// The number of observations, then the sizes of the hidden layers.
     sizes: Vec<usize>,
     actions: Actions,
-    /// 1: an actor alone; 2: with its critic.
+    /// 1 for an actor alone, 2 with its critic.
     towers: usize,
 }
 
@@ -35,12 +36,13 @@ impl ActorCritic {
         ActorCritic { towers: 1, ..ActorCritic::new(observations, hidden, actions) }
     }
 
-    /// What the actor can do.
+    /// The actor's action space.
     pub fn actions(&self) -> Actions {
         self.actions
     }
 
-    /// Shapes of an agent's weights: of every layer its weight and its bias, then the logarithms of the deviations of numbers.
+    /// Shapes of an agent's weights: weight and bias of every layer, then the log standard deviations of
+    /// continuous actions.
     pub fn shapes(&self) -> Vec<Vec<usize>> {
         let mut sizes = self.sizes.clone();
         sizes.push(self.actions.outputs());
@@ -54,7 +56,7 @@ impl ActorCritic {
         shapes
     }
 
-    /// Numbers of an agent.
+    /// The number of parameters per agent.
     pub fn numbers(&self) -> usize {
         self.shapes().iter().map(|shape| shape.iter().product::<usize>()).sum()
     }
@@ -65,13 +67,13 @@ impl ActorCritic {
         layers.chain(self.has_deviation().then(|| "log_deviation".to_string())).collect()
     }
 
-    /// An actor alone says what is best and draws nothing.
+    /// An actor without a critic is deterministic, so it has no deviation.
     fn has_deviation(&self) -> bool {
         self.towers == 2 && matches!(self.actions, Actions::Continuous(_))
     }
 
-    /// Weights of so many agents: orthogonal matrices, biases of zero, deviations of one. They are drawn from the CPU's random
-    /// numbers ([`farad::seed`]).
+    /// Weights of this many agents: orthogonal matrices, biases of zero, standard deviations of one. They are
+    /// drawn from the CPU's random numbers ([`farad::seed`]).
     pub fn init(&self, agents: usize, device: &Device) -> Result<Vec<Tensor>> {
         let last = self.sizes.len() - 1;
         let shapes = self.shapes();
@@ -93,7 +95,7 @@ impl ActorCritic {
         Ok(all.map(|(numbers, shape)| Tensor::from_vec(numbers, &with_agents(shape)[..], device)).collect())
     }
 
-    /// An orthogonal matrix `[inputs, outputs]`. The critic's last layer has one output; the others lie idle.
+    /// An orthogonal matrix `[inputs, outputs]`. The critic's last layer uses one output; the others are zero.
     fn matrix(&self, inputs: usize, outputs: usize, gain: f64, one: bool) -> Result<Vec<f32>> {
         let used = if one { 1 } else { outputs };
         let weight = Parameter::new(Tensor::zeros([inputs, used], &Device::cpu()));
@@ -103,7 +105,7 @@ impl ActorCritic {
         Ok(drawn.chunks(used).flat_map(row).collect())
     }
 
-    /// Weights out of one row of numbers per agent, `[agents, numbers]`.
+    /// Splits one row of numbers per agent, `[agents, numbers]`, into weights.
     pub fn unpack(&self, rows: &Tensor) -> Vec<Tensor> {
         let agents = rows.shape()[0];
         let mut from = 0;
@@ -116,14 +118,16 @@ impl ActorCritic {
         self.shapes().into_iter().map(&mut next).collect()
     }
 
-    /// Weights as one row of numbers per agent, `[agents, numbers]`: what [`ActorCritic::unpack`] takes apart.
+    /// Joins weights into one row of numbers per agent, `[agents, numbers]`; the inverse of
+    /// [`ActorCritic::unpack`].
     pub fn packed(weights: &[Tensor]) -> Tensor {
         let row = |w: &Tensor| w.reshape([w.shape()[0], w.numel() / w.shape()[0]]);
         let rows: Vec<Tensor> = weights.iter().map(row).collect();
         Tensor::concat(&rows.iter().collect::<Vec<_>>(), 1)
     }
 
-    /// What the towers say of observations `[agents, worlds, observations]`: `[agents, towers, worlds, outputs]`.
+    /// The outputs of both networks for observations `[agents, worlds, observations]`:
+    /// `[agents, towers, worlds, outputs]`.
     fn said(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
         let last = self.sizes.len() - 1;
         (0..=last).fold(seen.unsqueeze(1), |x, layer| {
@@ -132,7 +136,8 @@ impl ActorCritic {
         })
     }
 
-    /// What the actor says, `[agents, worlds, outputs]`: a logit per choice, or the means of numbers.
+    /// The actor's output, `[agents, worlds, outputs]`: one logit per choice, or the means of continuous
+    /// actions.
     pub fn act(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
         let actor: Vec<Tensor> = match self.towers {
             1 => weights.to_vec(),
@@ -141,20 +146,20 @@ impl ActorCritic {
         self.said(&actor, seen).squeeze(1)
     }
 
-    /// What observations are worth, `[agents, worlds]`.
+    /// The critic's values, `[agents, worlds]`.
     pub fn value(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
         let critic: Vec<Tensor> =
             weights.iter().map(|w| if w.rank() == 4 { w.narrow(1, 1, 1) } else { w.clone() }).collect();
         self.said(&critic, seen).narrow(3, 0, 1).squeeze(3).squeeze(1)
     }
 
-    /// Both: what the actor says, and what the observations are worth.
+    /// The actor's output and the critic's values.
     pub fn both(&self, weights: &[Tensor], seen: &Tensor) -> (Tensor, Tensor) {
         let said = self.said(weights, seen);
         (said.narrow(1, 0, 1).squeeze(1), said.narrow(1, 1, 1).narrow(3, 0, 1).squeeze(3).squeeze(1))
     }
 
-    /// The best action: the likeliest choice, or the means.
+    /// The best action: the most likely choice, or the means.
     pub fn best(&self, said: &Tensor) -> Tensor {
         match self.actions {
             Actions::Discrete(_) => said.argmax(-1).unsqueeze(-1).cast(DType::F32),
@@ -162,11 +167,11 @@ impl ActorCritic {
         }
     }
 
-    /// A drawn action `[agents, worlds, width]`, as numbers.
+    /// A sampled action `[agents, worlds, width]`, as numbers.
     pub fn draw(&self, weights: &[Tensor], said: &Tensor) -> Tensor {
         match self.actions {
             Actions::Discrete(_) => {
-                // The largest of logits with noise of Gumbel's is a draw from their softmax.
+                // The argmax of logits with Gumbel noise is a sample from their softmax.
                 let uniform = Tensor::rand(said.shape(), said.device()).maximum(1e-20);
                 (said - (-uniform.log()).log()).argmax(-1).unsqueeze(-1).cast(DType::F32)
             }
@@ -176,7 +181,7 @@ impl ActorCritic {
         }
     }
 
-    /// Logarithm of the likelihood of actions `[agents, worlds, width]`, and the entropy, `[agents, worlds]` each.
+    /// The log-likelihood of actions `[agents, worlds, width]`, and the entropy, `[agents, worlds]` each.
     pub fn likelihood(&self, weights: &[Tensor], said: &Tensor, action: &Tensor) -> (Tensor, Tensor) {
         match self.actions {
             Actions::Discrete(choices) => {
@@ -200,7 +205,7 @@ impl ActorCritic {
         weights[weights.len() - 1].clone()
     }
 
-    /// Actions as an environment takes them, of all agents' worlds: from `[agents, worlds, width]`.
+    /// Actions in the environment's format, for the worlds of all agents, from `[agents, worlds, width]`.
     pub fn to_environment(&self, action: &Tensor) -> Tensor {
         match self.actions {
             Actions::Discrete(_) => action.reshape([action.numel()]).cast(DType::I32),

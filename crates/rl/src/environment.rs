@@ -1,22 +1,23 @@
-//! What an environment is: many worlds side by side, as tensors.
+//! The environment trait: many worlds in parallel, as tensors.
 //!
-//! Invariant: an environment holds no state of its own. Whatever changes is in the tensors that [`Environment::begin`] and
-//! [`Environment::step`] give, so that a roll-out is one loop on the device. Start at [`Environment`].
+//! Invariant: an environment has no state. Everything that changes is in the tensors that
+//! [`Environment::begin`] and [`Environment::step`] return, so that a roll-out is one loop on the device. Start
+//! at [`Environment`].
 
 use farad::run::Picture;
 use farad::{Device, Tensor};
 
-/// What an agent can do.
+/// The action space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actions {
-    /// One of so many; an action is a whole number `[worlds]` (`i32`), from 0 on.
+    /// One of this many choices; an action is an integer `[worlds]` (`i32`), starting at 0.
     Discrete(usize),
-    /// So many numbers at once; an action is `[worlds, numbers]`, each from -1 to 1.
+    /// This many numbers at once; an action is `[worlds, numbers]`, each from -1 to 1.
     Continuous(usize),
 }
 
 impl Actions {
-    /// Numbers that a policy says of each world: one per choice, or one per number.
+    /// Outputs of a policy per world: one per choice, or one per number.
     pub fn outputs(self) -> usize {
         match self {
             Actions::Discrete(choices) => choices,
@@ -24,7 +25,7 @@ impl Actions {
         }
     }
 
-    /// Numbers that an action is stored in.
+    /// Numbers in which an action is stored.
     pub fn width(self) -> usize {
         match self {
             Actions::Discrete(_) => 1,
@@ -33,22 +34,22 @@ impl Actions {
     }
 }
 
-/// What a step of all worlds gives.
+/// The result of one step of all worlds.
 pub struct Transition {
     /// The next state: as many tensors as before, of the same shapes.
     pub state: Vec<Tensor>,
-    /// What each world is rewarded with, `[worlds]`.
+    /// The reward of each world, `[worlds]`.
     pub reward: Tensor,
-    /// Which worlds have ended by themselves, truth values `[worlds]`. The limit of time is not among the reasons: whoever
-    /// trains counts the steps.
+    /// Which worlds reached a terminal state, booleans `[worlds]`. The time limit does not count here: the
+    /// training algorithm counts the steps.
     pub ended: Tensor,
 }
 
 /// Worlds that an agent acts in. Implement this, and every algorithm here trains in it.
 ///
-/// All worlds make a step together: their states are tensors whose first axis is the world. The functions record tensor ops and
-/// are called inside loops ([`farad::repeat`]), so they read nothing back and contain no loops of their own. Random
-/// numbers come from [`Tensor::rand`] and its like.
+/// All worlds step together: their states are tensors whose first axis is the world. The functions record
+/// tensor ops and are called inside loops ([`farad::repeat`]), so they must not read anything back or contain
+/// loops. Random numbers come from [`Tensor::rand`] and similar functions.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -86,25 +87,26 @@ pub struct Transition {
 /// # Ok::<(), farad::Error>(())
 /// ```
 pub trait Environment: Send + Sync {
-    /// Numbers that an agent sees of a world.
+    /// The number of observations per world.
     fn observations(&self) -> usize;
 
-    /// What an agent can do.
+    /// The action space.
     fn actions(&self) -> Actions;
 
-    /// Steps after which an episode is over in any case.
+    /// The time limit: the most steps of an episode.
     fn longest(&self) -> usize;
 
-    /// States of worlds that begin, drawn anew by every call: tensors `[worlds, ..]`.
+    /// Initial states of worlds, redrawn on every call: tensors `[worlds, ..]`.
     fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor>;
 
-    /// What an agent sees, `[worlds, observations]`.
+    /// The observations, `[worlds, observations]`.
     fn observe(&self, state: &[Tensor]) -> Tensor;
 
-    /// One step of all worlds. States of worlds that have ended are replaced by the caller.
+    /// One step of all worlds. The caller replaces the states of worlds that have ended.
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition;
 
-    /// A picture of a world by the numbers of its state, all tensors one after another; none if it cannot be drawn.
+    /// A picture of a world from the numbers of its state, all tensors concatenated; `None` if it cannot be
+    /// drawn.
     fn draw(&self, _state: &[f32]) -> Option<Picture> {
         None
     }

@@ -1,4 +1,4 @@
-//! Whole episodes of a policy that does what it holds for best, all of them side by side in one loop.
+//! Whole episodes of a deterministic policy, all of them in parallel in one loop.
 
 use farad::{DType, Device, Result, Tensor, repeat};
 
@@ -6,23 +6,24 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::normalizer::Normalizer;
 
-/// Who acts: says what to do in worlds by what is seen of them.
+/// Chooses actions from observations.
 pub trait Actor {
-    /// Agents that act side by side; each has its own worlds.
+    /// The number of agents that act in parallel; each has its own worlds.
     fn agents(&self) -> usize;
 
-    /// The actions of all worlds, as the environment takes them, for observations `[agents · worlds, observations]`.
+    /// The actions of all worlds in the environment's format, for observations
+    /// `[agents · worlds, observations]`.
     fn act(&self, seen: &Tensor) -> Tensor;
 }
 
-/// Agents that do what they hold for best: networks with their weights.
+/// Agents that take their best action: networks with their weights.
 #[derive(Clone)]
 pub struct Agents {
-    /// Their form.
+    /// Their architecture.
     pub network: ActorCritic,
     /// Their weights; the first axis is the agent.
     pub weights: Vec<Tensor>,
-    /// What observations are scaled by, if they are.
+    /// The normalizer of observations, if they are normalized.
     pub normalizer: Option<Normalizer>,
 }
 
@@ -52,7 +53,7 @@ impl Agents {
         self.network.names().into_iter().chain(scale.map(|name| format!("seen.{name}"))).collect()
     }
 
-    /// With other tensors, in the same order.
+    /// The same agents with other tensors, in the same order.
     pub fn with(&self, tensors: Vec<Tensor>) -> Agents {
         let (weights, scale) = tensors.split_at(self.weights.len());
         let normalizer = self.normalizer.as_ref().and(match scale {
@@ -64,12 +65,12 @@ impl Agents {
         Agents { network: self.network.clone(), weights: weights.to_vec(), normalizer }
     }
 
-    /// One of them alone.
+    /// One of them.
     pub fn one(&self, agent: usize) -> Agents {
         self.with(self.tensors().into_iter().map(|tensor| tensor.narrow(0, agent, 1)).collect())
     }
 
-    /// The others' tensors where the truth values `[agents]` are set, else these.
+    /// The tensors of `by` where the booleans `[agents]` are set, otherwise these.
     pub fn replaced(&self, by: &Agents, which: &Tensor) -> Agents {
         let pairs = self.tensors().into_iter().zip(by.tensors());
         let pick = |(old, new): (&Tensor, &Tensor)| {
@@ -78,7 +79,7 @@ impl Agents {
         self.with(pairs.map(pick).collect())
     }
 
-    /// Their values without history.
+    /// Their values without the recorded graph.
     pub fn detach(&self) -> Result<Agents> {
         Tensor::compute_all(&self.tensors())?;
         Ok(self.with(self.tensors().into_iter().map(Tensor::detach).collect::<Result<_>>()?))
@@ -87,7 +88,7 @@ impl Agents {
 
 /// Returns of one episode in each of `worlds` worlds per agent, `[agents, worlds]`, and their lengths in steps.
 ///
-/// Everything is one loop on the device. After the end of its episode a world goes on, and nobody counts it.
+/// Everything is one loop on the device. A world goes on after its episode has ended, but that is not counted.
 pub fn returns(
     environment: &dyn Environment,
     actor: &dyn Actor,
@@ -102,7 +103,7 @@ pub fn returns(
     let (last, _) = repeat(environment.longest(), &carries, |carry, _| {
         let (state, [alive, total, length]) = (&carry[..count], [0, 1, 2].map(|n| &carry[count + n]));
         let next = environment.step(state, &actor.act(&environment.observe(state)));
-        // What a world does after its end counts nothing, whatever it is.
+        // Whatever a world does after its end does not count.
         let earned = alive.greater(0.0).select(&next.reward, &alive.full_like(0.0));
         let (total, length) = (total + earned, length + alive);
         let alive = next.ended.select(&alive.full_like(0.0), alive);
@@ -111,17 +112,17 @@ pub fn returns(
     [1, 2].map(|n| last[count + n].reshape([agents, worlds]))
 }
 
-/// Everything that one world of an actor goes through in an episode, for a film or a test.
+/// Everything that happens in one world of an actor during an episode, for a film or a test.
 pub struct Trace {
-    /// The state before every step: the numbers of all its tensors, one after another.
+    /// The state before every step: the numbers of all its tensors, concatenated.
     pub states: Vec<Vec<f32>>,
-    /// What was done in every step.
+    /// The action of every step.
     pub actions: Vec<Vec<f32>>,
     /// The reward of every step.
     pub rewards: Vec<f32>,
 }
 
-/// One episode of an actor (the first, if there are several) from a drawn start, step by step.
+/// One episode of an actor (the first, if there are several) from a random start, step by step.
 pub fn trace(environment: &dyn Environment, actor: &dyn Actor, device: &Device) -> Result<Trace> {
     let state = environment.begin(actor.agents(), device);
     let longest = environment.longest();

@@ -1,4 +1,4 @@
-//! What can be wrong with environments and agents. Programmer errors panic instead.
+//! Errors of environments and agents. Programmer errors panic instead.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub enum RlError {
     #[error("es: policies come in pairs: population is odd ({population} vs an even number)")]
     OddPopulation { population: usize },
     #[error(
-        "cma: a policy has too many numbers for a covariance ({numbers} vs at most {most})\nhelp: take a smaller one with --set policy=…, or es"
+        "cma: a policy has too many numbers for a covariance ({numbers} vs at most {most})\nhelp: use a smaller policy with --set policy=…, or use es"
     )]
     ManyNumbers { numbers: usize, most: usize },
     #[error(
@@ -32,7 +32,7 @@ pub enum RlError {
     Stored { name: String, shape: Shape },
 }
 
-/// As it reads.
+/// Prints the message.
 impl fmt::Debug for RlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -45,7 +45,8 @@ impl From<RlError> for farad::Error {
     }
 }
 
-/// The tensors of these names, each like the one that it replaces and on its device.
+/// The tensors with these names, each moved to the device of the one that it replaces and checked against its
+/// shape.
 pub(crate) fn stored(names: &[String], like: &[&Tensor], found: &[(String, Tensor)]) -> Result<Vec<Tensor>> {
     let pick = |(name, old): (&String, &&Tensor)| {
         let of_name = found.iter().find(|(other, new)| other == name && new.shape() == old.shape());

@@ -17,8 +17,8 @@ pub struct Film {
     pub total: f64,
 }
 
-/// Plays one episode of an actor from a start that the seed draws, and draws at most so many steps of it, evenly spread. The
-/// device's own random numbers stay where they are.
+/// Plays one episode of an actor from a start that depends on the seed, and draws at most `most` steps of it,
+/// evenly spaced. Does not advance the device's own random numbers.
 pub fn film(
     environment: &dyn Environment,
     actor: &dyn Actor,

@@ -1,10 +1,11 @@
 //! Reinforcement learning on any device: agents that learn by acting in worlds.
 //!
-//! An [`Environment`] is many worlds side by side, as tensors; implement it for a world of your own. [`Ppo`] trains agents in it,
-//! everything on the device, many seeds at once; [`Es`] and [`Cma`] evolve populations of policies.
+//! An [`Environment`] is a batch of worlds, as tensors; implement it for your own world. [`Ppo`] trains agents
+//! in it, entirely on the device and many seeds at once. [`Es`] and [`Cma`] evolve populations of policies.
 //! [`controller`] makes a policy that is a circuit.
 //!
-//! Invariant: nothing here prints, and results depend on settings, seeds and the device only. Start at [`Environment`].
+//! Invariant: nothing here prints, and results depend only on settings, seeds and the device. Start at
+//! [`Environment`].
 
 mod actor_critic;
 pub mod controller;

@@ -1,18 +1,18 @@
-//! Running means and variances of what agents see, on the device.
+//! Running means and variances of observations, on the device.
 
 use farad::{Device, Tensor};
 
-/// Observations are kept within so many deviations.
+/// Observations are clamped to this many standard deviations.
 const FAR: f64 = 10.0;
-/// Added to variances before their root is taken.
+/// Added to variances before the square root.
 const SMALL: f64 = 1e-8;
 
 /// Means and variances of each agent's observations, `[agents, 1, observations]`, and how many were seen.
 ///
-/// They change between roll-outs only, so that what a policy saw and what it learns from are the same numbers.
+/// They change only between roll-outs, so that a policy acts on and learns from the same numbers.
 #[derive(Clone)]
 pub struct Normalizer {
-    /// How many were seen, `[agents, 1, 1]`.
+    /// The number of observations so far, `[agents, 1, 1]`.
     pub count: Tensor,
     /// Their means.
     pub mean: Tensor,
@@ -21,7 +21,7 @@ pub struct Normalizer {
 }
 
 impl Normalizer {
-    /// Nothing was seen yet: observations stay as they are.
+    /// No observations yet: `apply` leaves them unchanged.
     pub fn new(agents: usize, observations: usize, device: &Device) -> Normalizer {
         let shape = [agents, 1, observations];
         Normalizer {
@@ -31,12 +31,14 @@ impl Normalizer {
         }
     }
 
-    /// Observations `[agents, worlds, observations]` with mean 0 and deviation 1, kept within ten deviations.
+    /// Observations `[agents, worlds, observations]` normalized to mean 0 and deviation 1, clamped to ten
+    /// deviations.
     pub fn apply(&self, seen: &Tensor) -> Tensor {
         ((seen - &self.mean) / (&self.variance + SMALL).sqrt()).clamp(-FAR, FAR)
     }
 
-    /// With observations `[agents, samples, observations]` of one more roll-out, by the rule of Chan and others for two sets.
+    /// Updated with the observations `[agents, samples, observations]` of one more roll-out, by the rule of
+    /// Chan and others for merging two sets.
     pub fn with(&self, seen: &Tensor) -> Normalizer {
         let samples = seen.shape()[1] as f64;
         let mean = seen.mean_axes(farad::kept([1]));

@@ -1,11 +1,11 @@
-//! A small canvas of pixels for films of worlds: lines with round ends, boxes and discs, with smooth edges.
+//! A small pixel canvas for films of worlds: lines with round ends, boxes and discs, with smooth edges.
 
 use farad::run::{Picture, Rgb};
 
-/// A place, from left to right and from top to bottom.
+/// A position, from left to right and from top to bottom.
 type RasterPoint = (f32, f32);
 
-/// Pixels in the making.
+/// A picture under construction.
 pub struct Raster {
     width: usize,
     height: usize,
@@ -14,12 +14,12 @@ pub struct Raster {
 }
 
 impl Raster {
-    /// Of one color.
+    /// A canvas of one color.
     pub fn new(width: usize, height: usize, color: Rgb) -> Raster {
         Raster { width, height, values: color.map(|c| f32::from(c) / 255.0).repeat(width * height) }
     }
 
-    /// A line of a width, with round ends.
+    /// A line of this width, with round ends.
     pub fn line(&mut self, from: RasterPoint, to: RasterPoint, width: f32, color: Rgb) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx * dx + dy * dy;
@@ -42,7 +42,7 @@ impl Raster {
         });
     }
 
-    /// Everything whose distance is below zero; half a pixel around that is mixed.
+    /// Fills all pixels with a negative distance; those within half a pixel of the edge are blended.
     fn shape(&mut self, color: Rgb, distance: impl Fn(f32, f32) -> f32) {
         for (at, pixel) in self.values.chunks_exact_mut(3).enumerate() {
             let (x, y) = ((at % self.width) as f32 + 0.5, (at / self.width) as f32 + 0.5);

@@ -58,13 +58,13 @@ fn a_circuit_holds_the_pole_and_so_does_its_verilog() -> farad::Result<()> {
     assert!(json["simplified_gates"].as_u64().unwrap() <= 40, "{json}");
     let netlist = read(&run.join("circuits/simplified.json"));
 
-    // The same circuit gate by gate as tensors, in the world that agents train in.
+    // The same circuit gate by gate on tensors, in the world that agents train in.
     let device = farad::Device::cpu();
     device.seed(77);
     let [totals, _] = returns(&CartPole, &CircuitController::new(netlist.clone())?, 256, &device);
     assert_eq!(totals.min().item()?, 500.0);
 
-    // Judged again, the run says the same.
+    // Judging the run again gives the same result.
     let run = Run::open(&run)?;
     let again = Controllers.judge(&run, &Asked::new(""), &device)?;
     assert_eq!(&again.json[0], json);
@@ -72,7 +72,7 @@ fn a_circuit_holds_the_pole_and_so_does_its_verilog() -> farad::Result<()> {
     Ok(())
 }
 
-/// Whether a tool is there; fails if it must be.
+/// Whether a tool is installed; fails if it is required.
 fn have(tool: &str) -> bool {
     let there = Command::new(tool).arg("-V").output().is_ok();
     let required = std::env::var("FARAD_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
@@ -80,7 +80,7 @@ fn have(tool: &str) -> bool {
     there
 }
 
-/// Icarus runs the exported module in a bench whose physics are real numbers of Verilog.
+/// Icarus simulates the exported module in a test bench whose physics uses Verilog's real numbers.
 fn verilog_holds_it(folder: &Path, netlist: &Netlist) {
     if !have("iverilog") {
         eprintln!("skipped: iverilog is not installed");
@@ -105,7 +105,7 @@ fn verilog_holds_it(folder: &Path, netlist: &Netlist) {
     assert_eq!(steps, [500; 20]);
 }
 
-/// A bench that closes the loop: thresholds, the module, and the rule of the cart-pole.
+/// A test bench that closes the loop: thresholds, the module, and the equations of the cart-pole.
 fn bench(netlist: &Netlist, starts: &[[f64; 4]], module: &str) -> String {
     let code = ObservationCode::of(netlist).unwrap();
     let numbers = ["x", "v", "a", "w"];
@@ -116,7 +116,7 @@ fn bench(netlist: &Netlist, starts: &[[f64; 4]], module: &str) -> String {
     for input in &netlist.inputs {
         text += &format!("    reg {input};\n");
     }
-    // Bits of one number are a bus, the highest first.
+    // The bits of one number form a bus, highest first.
     let port = |(number, levels): (&str, &Vec<f64>)| {
         let bits: Vec<String> = (0..levels.len()).rev().map(|n| format!("{number}_{n}")).collect();
         format!(".{number}({{{}}})", bits.join(", "))

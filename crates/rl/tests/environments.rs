@@ -1,4 +1,4 @@
-//! The environments against the published rules, step by step in f64.
+//! The environments compared with the published equations, step by step in f64.
 
 use std::f64::consts::PI;
 
@@ -8,7 +8,7 @@ use farad_rl::{CartPole, Environment, Pendulum};
 const WORLDS: usize = 64;
 const STEPS: usize = 60;
 
-/// Cart-pole as published: the next state, and whether the episode is over.
+/// The cart-pole as published: the next state, and whether the episode is over.
 fn cart_pole(state: [f64; 4], right: bool) -> ([f64; 4], bool) {
     let [x, x_dot, theta, theta_dot] = state;
     let force = if right { 10.0 } else { -10.0 };
@@ -62,7 +62,7 @@ fn cart_pole_is_the_published_rule() {
                     "step {step}: {found} {wanted}"
                 );
             }
-            // Within rounding of a limit either answer is right.
+            // Within rounding error of a limit, either answer is right.
             let near =
                 (wanted[0].abs() - 2.4).abs() < 1e-6 || (wanted[2].abs() - CartPole::ANGLE).abs() < 1e-6;
             assert!(near || ends[world] == over, "step {step}, world {world}");

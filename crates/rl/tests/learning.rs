@@ -1,14 +1,15 @@
-//! Agents that learn: PPO and evolution reach their thresholds, many seeds at once, and go on after a restore with the same bits.
+//! Agents that learn: PPO and evolution reach their thresholds, many seeds at once, and continue with the same
+//! bits after a restore.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use farad::prelude::*;
 use farad_rl::{CartPole, Cma, Environment, Es, EvolutionSettings, Pendulum, Ppo, PpoSettings, returns};
 
-/// Weights are drawn from numbers that all tests of this process share, so one test runs at a time.
+/// Weights are drawn from random numbers that all tests of this process share, so tests run one at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// A device of its own, and everything seeded.
+/// A separate device, with everything seeded.
 fn begin(seed: u64) -> (MutexGuard<'static, ()>, Device) {
     let one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let device = Device::cpu_with(Default::default());
@@ -34,7 +35,7 @@ fn ppo_holds_the_pole_with_several_seeds_in_one_program() -> farad::Result<()> {
         ppo.update()?;
         let done = device.counters().since(&before);
         if update > 3 {
-            // One program, replayed, and nothing read.
+            // One program, replayed, and nothing read back.
             assert_eq!((done.runs, done.plans_compiled, done.reads), (1, 0, 0), "update {update}");
         }
         if update % 20 == 19 {
@@ -73,7 +74,7 @@ fn evolution_holds_the_pole() -> farad::Result<()> {
     Ok(())
 }
 
-/// What was stored and restored goes on as if nothing had happened.
+/// Training that is stored and restored continues as if nothing had happened.
 #[test]
 fn all_algorithms_go_on_with_the_same_bits() -> farad::Result<()> {
     let (_one, device) = begin(3);
@@ -125,7 +126,7 @@ fn assert_bits(first: &[(String, Tensor)], second: &[(String, Tensor)]) {
     }
 }
 
-/// A seed learns from nothing but its own: with a rate of zero it stays as it was.
+/// Seeds learn independently: with a learning rate of zero, a seed stays unchanged.
 #[test]
 fn every_seed_has_its_own_learning_rate() -> farad::Result<()> {
     let (_one, device) = begin(4);

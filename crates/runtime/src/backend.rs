@@ -1,4 +1,5 @@
-//! The two traits that make a backend: where programs are loaded, and what they become.
+//! The two traits that a backend implements: [`Backend`] loads programs, and [`Executable`] is a loaded
+//! program.
 
 use std::sync::Arc;
 
@@ -11,12 +12,12 @@ use crate::profile::Profiler;
 use crate::read::Read;
 use crate::tuning::Tuner;
 
-/// What runs Programs. A backend is opened once and shared; every method may be called from any thread.
+/// Runs Programs. A backend is opened once and shared; every method may be called from any thread.
 pub trait Backend: Send + Sync {
-    /// What a compiler needs to know of it.
+    /// What the compiler needs to know about the device.
     fn target(&self) -> Target;
 
-    /// What it can do.
+    /// What the device can do.
     fn limits(&self) -> Limits;
 
     /// The hardware's name, where it has one of its own.
@@ -24,19 +25,19 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// Memory of at least `bytes`, of any content.
+    /// At least `bytes` bytes of memory, with unspecified contents.
     fn allocate(&self, bytes: usize) -> Result<Memory>;
 
-    /// Memory of at least `bytes`, all zero.
+    /// At least `bytes` bytes of memory, all zero.
     fn allocate_zeroed(&self, bytes: usize) -> Result<Memory>;
 
-    /// Copies `data` to the start of a memory.
+    /// Copies `data` to the start of `memory`.
     fn write(&self, memory: &Memory, data: &[u8]) -> Result<()>;
 
-    /// Reads `bytes` bytes from `offset` on, after everything asked for so far.
+    /// Reads `bytes` bytes starting at `offset`, after all work requested so far.
     fn read(&self, memory: &Memory, offset: usize, bytes: usize) -> Read;
 
-    /// Copies the first `bytes` bytes of a memory to another.
+    /// Copies the first `bytes` bytes of one memory to another.
     fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()>;
 
     /// Prepares a program to run.
@@ -47,45 +48,46 @@ pub trait Backend: Send + Sync {
         Ok(())
     }
 
-    /// Whether the hardware is gone.
+    /// Whether the device was lost.
     fn is_lost(&self) -> bool {
         false
     }
 
-    /// Gives the hardware and all of its memory back, if it can be given back.
+    /// Releases the device and all of its memory, where the backend supports that.
     fn close(&self) {}
 
-    /// What was done so far. Of plans and moved operands a backend knows nothing.
+    /// What was done so far. A backend leaves the counts of plans and of moved operands at zero: it does not
+    /// know them.
     fn counters(&self) -> Counters;
 
-    /// Bytes that handles hold: [`Counters::bytes_live`] alone, which is asked for often.
+    /// Bytes held through handles: [`Counters::bytes_live`] alone, because it is read often.
     fn bytes_live(&self) -> usize;
 
     /// Bytes that are held now, by purpose.
     fn holdings(&self) -> Holdings;
 
-    /// What was held, by purpose, when it was most.
+    /// The holdings at the moment when their total was highest.
     fn high_water(&self) -> Holdings;
 
-    /// Where it notes what it does while a profile is open.
+    /// Records what the backend does while a profile is open.
     fn profiler(&self) -> &Profiler;
 
-    /// Times whole passes instead of kernels while on; `false` if it cannot.
+    /// While on, times whole passes instead of kernels. Returns `false` if the backend cannot.
     fn time_passes(&self, _on: bool) -> Result<bool> {
         Ok(false)
     }
 
-    /// Nanoseconds of the passes since timing was switched on.
+    /// Nanoseconds of each pass since timing was switched on.
     fn pass_nanoseconds(&self) -> Result<Vec<u64>> {
         Ok(vec![])
     }
 
-    /// Label and text of every shader of a program; none where kernels are no texts.
+    /// Label and source of every shader of a program; empty where kernels have no source text.
     fn shaders(&self, _program: &Program) -> Vec<(String, Arc<str>)> {
         vec![]
     }
 
-    /// What times forms of kernels, where there are several forms to choose from.
+    /// The tuner, where a kernel has several forms to choose from.
     fn tuner(&self) -> Option<&dyn Tuner> {
         None
     }
@@ -93,29 +95,29 @@ pub trait Backend: Send + Sync {
 
 /// A program that is ready to run.
 pub trait Executable: Send + Sync {
-    /// Runs it. `parameters` are the registers' bits, `outputs` one memory for every output of the program; that of an
-    /// output with a donor is not looked at, since its input is updated in place.
+    /// Runs the program. `parameters` are the registers' bits. `outputs` has one memory per output of the
+    /// program. The memory of an output with a donor is ignored, because that input is updated in place.
     fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()>;
 }
 
 /// What a backend can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Whether it is a GPU: work is submitted, and operands of other devices come to it.
+    /// Whether it is a GPU: work is submitted to a queue, and operands on other devices are moved to it.
     pub gpu: bool,
-    /// Whether units of its own multiply matrices of halves.
+    /// Whether it has tensor cores that multiply f16 matrices.
     pub multiplies_halves: bool,
-    /// Bytes of the largest tensor that a kernel can read; none where any fits that memory holds.
+    /// Bytes of the largest tensor that a kernel can read; `None` if memory is the only limit.
     pub largest_binding: Option<u64>,
     /// How much memory there is.
     pub memory: MemorySize,
 }
 
-/// Whose memory a backend uses.
+/// Whose memory a backend allocates from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemorySize {
-    /// The machine's.
+    /// The host's.
     Machine,
-    /// Its own, or a part that it is held to; none where nobody tells.
+    /// The device's own memory or a configured limit, in bytes; `None` if the size is unknown.
     Own(Option<u64>),
 }

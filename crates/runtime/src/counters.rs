@@ -1,4 +1,4 @@
-//! What devices count, and what they hold.
+//! Counts of a device's work, and of the bytes that it holds.
 
 use std::fmt;
 
@@ -31,12 +31,13 @@ pub struct Counters {
     pub plans_compiled: usize,
     /// Programs replayed (plan cache hits).
     pub plans_replayed: usize,
-    /// Operands moved here from another device because an op mixed the two.
+    /// Operands that were moved here from another device because an op mixed the two.
     pub operands_moved: usize,
 }
 
 impl Counters {
-    /// What was counted since `before`; bytes live, their peak and kept pipelines stay what they are now.
+    /// The counts since `before`. Live bytes, their peak and kept pipelines are not differences: they keep
+    /// their present values.
     pub fn since(&self, before: &Counters) -> Counters {
         Counters {
             runs: self.runs - before.runs,
@@ -60,20 +61,20 @@ impl Counters {
 /// Bytes that a device holds, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Memory that handles hold.
+    /// Memory held through handles.
     pub tensors: u64,
-    /// Memory that loaded programs work in.
+    /// Scratch memory of loaded programs.
     pub blocks: u64,
-    /// Memory that waits to be used again.
+    /// Free memory kept for reuse.
     pub pool: u64,
-    /// Memory through which reads go.
+    /// Staging buffers for reads.
     pub staging: u64,
-    /// Parameters, error words and time stamps.
+    /// Parameters, error flags and time stamps.
     pub parameters: u64,
 }
 
 impl Holdings {
-    /// All of it.
+    /// The sum of all fields.
     pub fn total(&self) -> u64 {
         self.tensors + self.blocks + self.pool + self.staging + self.parameters
     }

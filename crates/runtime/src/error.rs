@@ -1,8 +1,8 @@
-//! What a backend could not do, whichever it is.
+//! The error type that all backends share.
 
 use std::error::Error as StdError;
 
-/// A backend's own error, with its name and what kind of trouble it is.
+/// A backend's own error, with the backend's name and the kind of fault.
 #[derive(Debug, thiserror::Error)]
 #[error("{backend}: {source}")]
 pub struct Error {
@@ -11,10 +11,10 @@ pub struct Error {
     source: Box<dyn StdError + Send + Sync>,
 }
 
-/// Kinds of trouble that callers act upon.
+/// Kinds of faults that callers react to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There was too little memory; the backend goes on.
+    /// Memory ran out; the backend can still be used.
     OutOfMemory,
     /// Anything else.
     Other,
@@ -29,7 +29,7 @@ impl Error {
         Error { backend, fault, source: Box::new(source) }
     }
 
-    /// What kind of trouble it is.
+    /// The kind of fault.
     pub fn fault(&self) -> Fault {
         self.fault
     }

@@ -1,21 +1,22 @@
 //! What a backend is: one interface for everything that runs Programs.
 //!
-//! A [`Backend`] owns memory and loads programs. It gives its target and limits, memory, transfers, counters,
-//! holdings and its profiler. An [`Executable`] is a loaded program that is ready to `run`. A [`Memory`] is a
-//! counted handle to some of a backend's memory. [`Counters`] and [`Holdings`] say what a backend did and
-//! what it holds, [`Limits`] what it can do. [`profile`] is where it records phases and launches.
+//! A [`Backend`] owns memory and loads programs. It reports its target, limits, counters and memory usage, and
+//! does transfers and profiling. An [`Executable`] is a loaded program that is ready to `run`. A [`Memory`] is
+//! a reference-counted handle to some of a backend's memory. [`Counters`] says what a backend did, [`Holdings`]
+//! how much memory it holds, and [`Limits`] what it can do. [`profile`] is where it records host phases and
+//! kernel launches.
 //!
-//! A `Device` of `farad-tensor` holds an `Arc<dyn Backend>` and knows no backend by name. The table of
-//! backends stands there, in `backend.rs`. A new backend is a crate that implements the two traits, and a row
-//! of that table.
+//! A `Device` of `farad-tensor` holds an `Arc<dyn Backend>` and knows no backend by name. The table of backends
+//! is in that crate's `backend.rs`. To add a backend, write a crate that implements the two traits and add a
+//! row to that table.
 //!
-//! A [`Memory`] is one counted pointer to whatever the backend keeps (`Allocation`). The backend gets its own
-//! type back by a downcast, and refuses memory of another backend. So dynamic dispatch costs no extra host
-//! allocations: a run allocates a list of inputs and one of outputs.
+//! A [`Memory`] is one reference-counted pointer to the backend's own type (an `Allocation`). The backend gets
+//! that type back by a downcast, and rejects memory of another backend. So dynamic dispatch needs no extra heap
+//! allocations: a run allocates only its list of inputs and its list of outputs.
 //!
-//! What only some backends have is optional and has a default: a [`Tuner`] (tables of tiles), time stamps
-//! around passes, the text of shaders. An error keeps the backend's own error, which `Error::downcast` gives
-//! back, and says whether memory was short.
+//! Features of some backends only are optional methods with a default: a [`Tuner`] (tables of tile sizes), time
+//! stamps around passes, the text of shaders. An error keeps the backend's own error, which `Error::downcast`
+//! gives back, and tells whether memory ran out.
 //!
 //! Invariant: nothing here computes, and nothing names a backend. Start at [`Backend`].
 

@@ -1,6 +1,7 @@
 //! Handles to memory of any backend.
 //!
-//! Invariant: a handle is one counted pointer, so that who holds memory alone is known and may update it in place.
+//! Invariant: a handle is one reference-counted pointer. So the backend can tell when memory has a single
+//! handle and may be updated in place.
 
 use std::any::Any;
 use std::fmt;
@@ -16,7 +17,7 @@ pub trait Allocation: Any + Send + Sync {
 #[derive(Clone)]
 pub struct Memory(Arc<dyn Allocation>);
 
-/// Word of memory that keeps nothing: whether its handles are all gone.
+/// A weak reference to memory. It does not keep the memory alive, and tells whether all handles are gone.
 #[derive(Clone)]
 pub struct WeakMemory(Weak<dyn Allocation>, usize);
 
@@ -32,7 +33,7 @@ impl Memory {
         any.downcast_ref()
     }
 
-    /// The allocation. Panics where another backend made it.
+    /// The allocation. Panics if another backend made it.
     #[track_caller]
     pub fn of<A: Allocation>(&self) -> &A {
         self.get().expect("memory belongs to another device")
@@ -43,17 +44,17 @@ impl Memory {
         self.0.bytes()
     }
 
-    /// How many handles there are.
+    /// How many handles exist.
     pub fn handles(&self) -> usize {
         Arc::strong_count(&self.0)
     }
 
-    /// A number that tells live allocations apart.
+    /// A number that no other live allocation has.
     pub fn identity(&self) -> u64 {
         Arc::as_ptr(&self.0) as *const () as u64
     }
 
-    /// Word of the memory that does not keep it.
+    /// A weak reference to the memory.
     pub fn downgrade(&self) -> WeakMemory {
         WeakMemory(Arc::downgrade(&self.0), self.bytes())
     }
@@ -62,7 +63,8 @@ impl Memory {
 impl WeakMemory {
     /// Bytes of the memory; `None` once the last handle is gone.
     pub fn bytes(&self) -> Option<usize> {
-        // A handle for a moment would change how many there are, and who is alone with memory updates it in place.
+        // Upgrading would add a handle for a moment, and memory is updated in place only while it has a single
+        // handle.
         (self.0.strong_count() > 0).then_some(self.1)
     }
 }

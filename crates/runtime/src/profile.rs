@@ -1,18 +1,18 @@
 //! Where backends record what they do while a profile is open: host phases, kernel launches, bytes moved.
 //!
 //! [`Profiler::enter`] times one phase of the host: recording, hashing and lookup, compiling, allocating,
-//! encoding, submitting, running kernels (on the CPU), waiting, uploading, reading. What the phases do not
-//! explain of the wall time is shown as "other host time". That is what the program does itself, and includes
-//! recording single ops. Phases of other threads are summed separately.
+//! encoding, submitting, running kernels (on the CPU), waiting, uploading, reading. Wall time outside of all
+//! phases is shown as "other host time". That is the caller's own code, and includes recording single ops.
+//! Phases of other threads are summed separately.
 //!
-//! In mode `Kernels` every launch is a pass of its own with time stamps. The time stamps are put on the
-//! host's clock by one common origin. The origin is moved only so far that no launch starts before it was
-//! submitted. In mode `Host` runs go on as usual, and launches are counted per program. Bytes and operations
+//! In mode `Kernels` every launch is a pass of its own with time stamps. The time stamps are mapped to the
+//! host's clock by one common origin. The origin is shifted just far enough that no launch starts before it was
+//! submitted. In mode `Host`, runs go on as usual, and launches are counted per program. Bytes and operations
 //! are those of `farad_compile::costs`, for every backend.
 //!
-//! Invariant: phases nest on a thread, and a phase is charged with its own time only, never with the time of
-//! a phase inside it. So on every thread the phases together take at most the time that has passed. While no
-//! profile is open, a phase costs one atomic load. Start at [`Profiler::enter`].
+//! Invariant: phases nest on a thread, and a phase is charged only with its own time, not with that of phases
+//! nested in it. So on every thread, the sum of all phases is at most the elapsed time. While no profile is
+//! open, a phase costs one atomic load. Start at [`Profiler::enter`].
 
 mod noted;
 
@@ -26,7 +26,7 @@ use std::time::Instant;
 use farad_compile::costs::Costs;
 pub use noted::{KernelTally, Launch, PhaseSpan, Snapshot, Tallies, Tally};
 
-/// Spans and launches that are kept for a trace, of each; sums go on beyond.
+/// How many spans, and how many launches, are kept for a trace. Beyond that only the sums go on.
 pub const KEPT: usize = 1 << 20;
 
 /// What the host is busy with.
@@ -36,7 +36,7 @@ pub enum Phase {
     Recording,
     /// Hashing a graph and looking for its plan.
     Lookup,
-    /// Making a plan that was not there: gradients, passes, shaders.
+    /// Making a plan that was not cached: gradients, passes, shaders.
     Compiling,
     /// Getting memory.
     Allocating,
@@ -44,7 +44,7 @@ pub enum Phase {
     Encoding,
     /// Handing commands to the queue.
     Submitting,
-    /// Running kernels: only where the host is the device.
+    /// Running kernels; only where the host is the device.
     Computing,
     /// Waiting for the device.
     Waiting,
@@ -86,12 +86,12 @@ impl Phase {
     }
 }
 
-/// What a device's profiles are made of. Any number may be open at once.
+/// Records the phases and launches of a device. Any number of profiles may be open at once.
 #[derive(Debug)]
 pub struct Profiler {
     number: u64,
     origin: Instant,
-    /// Profiles that are open, and those of them that want every launch timed alone.
+    /// How many profiles are open, and how many of them time every launch separately.
     open: AtomicUsize,
     alone: AtomicUsize,
     nanoseconds: [AtomicU64; Phase::ALL.len()],
@@ -105,26 +105,26 @@ struct Noted {
     spans: Vec<PhaseSpan>,
     launches: Vec<Launch>,
     kernels: HashMap<Arc<str>, KernelTally>,
-    /// Programs that ran without being timed, by address, with their kernels and how often.
+    /// Programs that ran without being timed: address to kernels and number of runs.
     runs: HashMap<usize, (Arc<[KernelTally]>, u64)>,
 }
 
 thread_local! {
-    /// Time of the phases directly inside the one that is under way.
+    /// Nanoseconds spent in phases nested directly in the current one.
     static INSIDE: Cell<u64> = const { Cell::new(0) };
     static THREAD: u32 = {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         NEXT.fetch_add(1, Ordering::Relaxed)
     };
-    /// What phases of this thread came to, by profiler.
+    /// Totals of this thread's phases, by profiler.
     static HERE: RefCell<Vec<(u64, Tallies)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A phase under way; it ends when this is dropped, which must be in the reverse order of entering.
+/// A phase in progress. It ends when this is dropped; drop in the reverse order of entering.
 #[must_use = "the phase ends when this is dropped"]
 pub struct Entered<'a> {
     of: Option<(&'a Profiler, Phase, Instant)>,
-    /// What was inside the phase around this one so far.
+    /// Time nested in the enclosing phase so far.
     around: u64,
     thread_bound: PhantomData<*const ()>,
 }
@@ -146,15 +146,15 @@ impl Default for Profiler {
 }
 
 impl Profiler {
-    /// Begins to note; with `alone`, kernels are to be timed one by one. Returns where things stand.
+    /// Starts recording; with `alone`, every kernel is timed separately. Returns the current totals.
     pub fn open(&self, alone: bool) -> Snapshot {
         self.alone.fetch_add(alone as usize, Ordering::AcqRel);
         self.open.fetch_add(1, Ordering::AcqRel);
         self.snapshot()
     }
 
-    /// Ends what [`Profiler::open`] with the same `alone` began. Returns where things stand, with the spans
-    /// and launches noted since `from`; what nobody can ask for any more is forgotten.
+    /// Ends what [`Profiler::open`] with the same `alone` began. Returns the current totals, with the spans and
+    /// launches since `from`. Drops records that no open profile can still ask for.
     pub fn close(&self, alone: bool, from: &Snapshot) -> (Snapshot, Vec<PhaseSpan>, Vec<Launch>) {
         let end = self.snapshot();
         let mut noted = self.noted();
@@ -172,12 +172,12 @@ impl Profiler {
         self.open.load(Ordering::Acquire) > 0
     }
 
-    /// Whether every launch is to be timed alone.
+    /// Whether every launch is timed separately.
     pub fn times_launches(&self) -> bool {
         self.alone.load(Ordering::Acquire) > 0
     }
 
-    /// Nanoseconds from the profiler's beginning to a moment.
+    /// Nanoseconds from the profiler's creation to `moment`.
     pub fn at(&self, moment: Instant) -> u64 {
         moment.saturating_duration_since(self.origin).as_nanos() as u64
     }
@@ -191,7 +191,7 @@ impl Profiler {
         Entered { of, around, thread_bound: PhantomData }
     }
 
-    /// Notes bytes that a phase moved.
+    /// Records bytes that a phase moved.
     pub fn moved(&self, phase: Phase, bytes: usize) {
         if self.is_open() {
             self.bytes[phase as usize].fetch_add(bytes as u64, Ordering::Relaxed);
@@ -199,7 +199,7 @@ impl Profiler {
         }
     }
 
-    /// Notes a launch that was timed alone.
+    /// Records a launch that was timed separately.
     pub fn launched(&self, label: &Arc<str>, costs: Costs, start: u64, nanoseconds: u64) {
         let noted = &mut *self.noted();
         let tally = noted.kernels.entry(label.clone()).or_insert_with(|| KernelTally::none(label.clone()));
@@ -209,7 +209,7 @@ impl Profiler {
         }
     }
 
-    /// Notes a run of a program whose launches are not timed.
+    /// Records a run of a program whose launches are not timed.
     pub fn ran(&self, kernels: &Arc<[KernelTally]>) {
         let address = Arc::as_ptr(kernels) as *const u8 as usize;
         self.noted().runs.entry(address).or_insert_with(|| (kernels.clone(), 0)).1 += 1;
@@ -250,7 +250,7 @@ impl Profiler {
         self.noted.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Does something with this thread's tallies.
+    /// Changes this thread's tallies.
     fn here(&self, change: impl FnOnce(&mut Tallies)) {
         HERE.with_borrow_mut(|list| {
             let at = list.iter().position(|(number, _)| *number == self.number).unwrap_or_else(|| {

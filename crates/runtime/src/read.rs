@@ -1,21 +1,21 @@
-//! Bytes on their way to the host.
+//! A read from the device to the host, which may not have finished.
 
 use std::future::Future;
 
 use crate::error::{Error, Result};
 
-/// A read under way.
+/// A read in progress.
 #[must_use = "a read gives its bytes when awaited"]
 pub enum Read {
     /// Already there.
     Done(Vec<u8>),
-    /// Refused at once.
+    /// Failed at once.
     Failed(Error),
     /// Waiting for the device.
     Waiting(Box<dyn PendingRead>),
 }
 
-/// A read that the device still works on.
+/// A read that has not finished on the device.
 pub trait PendingRead: Future<Output = Result<Vec<u8>>> + Send {
     /// Blocks until the bytes are there.
     fn wait(self: Box<Self>) -> Result<Vec<u8>>;

@@ -1,6 +1,6 @@
-//! Tables that say which form a product uses, and who makes them by timing.
+//! Tuning tables, which say which form a matrix product uses, and the trait that makes them by timing.
 //!
-//! Invariant: nothing is timed unless asked for. Start at [`Tuner`].
+//! Invariant: nothing is timed unless the caller asks for it. Start at [`Tuner`].
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 
-/// A backend that has several forms of one kernel and can time them.
+/// A backend that has several forms of a kernel and can time them.
 pub trait Tuner {
     /// The shapes of all products of a program that have several forms, each once.
     fn shapes(&self, program: &Program) -> Vec<ProductShape>;
 
-    /// Times every form of products of these shapes; `progress` is told the number of each before it starts.
+    /// Times every form of products of these shapes. Calls `progress` with the index of each shape before it
+    /// starts.
     fn tune(&self, shapes: &[ProductShape], progress: &mut dyn FnMut(usize)) -> Result<Vec<Tuned>>;
 
     /// The table of what [`Tuner::tune`] found.
@@ -28,18 +29,18 @@ pub trait Tuner {
     /// Makes programs that are loaded from now on use a table.
     fn set_tuning(&self, tuning: Tuning);
 
-    /// Adapter and driver, as tables name them.
+    /// Adapter and driver, as written in tuning tables.
     fn adapter_name(&self) -> String;
 }
 
-/// What a product's speed depends on.
+/// What the speed of a matrix product depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProductShape {
-    /// Products of this shape side by side.
+    /// How many products of this shape are computed together.
     pub batch: usize,
     /// Rows.
     pub m: usize,
-    /// Terms of a sum.
+    /// Length of the reduction axis.
     pub k: usize,
     /// Columns.
     pub n: usize,
@@ -50,7 +51,7 @@ pub struct ProductShape {
     pub turned: [bool; 2],
 }
 
-/// One way to make a product, measured.
+/// One form of a product, with its measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
     /// The tile's name.
@@ -61,16 +62,16 @@ pub struct Variant {
     pub error: f64,
 }
 
-/// What timing a product's tiles gave.
+/// What timing the tiles of a product found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
     /// The product.
     pub shape: ProductShape,
-    /// What the fixed rule uses.
+    /// What the fixed rule chooses.
     pub rule: Variant,
-    /// What the table says: the rule's own tile unless another is clearly quicker and as accurate.
+    /// What goes into the table: the rule's own tile, unless another is clearly faster and as accurate.
     pub best: Variant,
-    /// Tiles that were quicker and less accurate.
+    /// Tiles that were faster but less accurate.
     pub refused: Vec<Variant>,
 }
 
@@ -79,13 +80,13 @@ pub struct Tuned {
 pub struct Tuning {
     /// The adapter and driver that were timed.
     pub adapter: String,
-    /// A tile's name for every shape that is quicker with another tile than the rule's.
+    /// The name of a tile for each shape where it is faster than the rule's.
     #[serde(with = "pairs")]
     pub products: BTreeMap<ProductShape, String>,
 }
 
 impl Tuning {
-    /// A short name for the contents; the same contents have the same name.
+    /// A short name for the contents: equal contents have equal names.
     pub fn name(&self) -> String {
         let mut hasher = DefaultHasher::new();
         (&self.adapter, &self.products).hash(&mut hasher);
@@ -93,7 +94,7 @@ impl Tuning {
     }
 }
 
-/// A map with keys that are no strings, as a list of pairs.
+/// Serializes a map whose keys are not strings as a list of pairs.
 mod pairs {
     use std::collections::BTreeMap;
 

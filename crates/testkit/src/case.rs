@@ -10,26 +10,26 @@ use half::{bf16, f16};
 use crate::compare::Tolerance;
 use crate::sample::NumberStream;
 
-/// One thing that is tested.
+/// One test case.
 pub struct Case {
     /// The public method, as written in Rust.
     pub op: &'static str,
-    /// What tells it from other cases of the method.
+    /// What distinguishes it from other cases of the method.
     pub detail: String,
-    /// What it is computed from.
+    /// Its inputs.
     pub inputs: Vec<Input>,
     /// How far a device may be from the reference.
     pub tolerance: Tolerance,
-    /// Whether gradients at the float inputs are checked.
+    /// Whether gradients with respect to the float inputs are checked.
     pub differentiable: bool,
-    /// Whether a dtype occurs that is stored on the CPU only.
+    /// Whether it uses a dtype that only the CPU supports.
     pub cpu_only: bool,
     function: Box<dyn Fn(&Given) -> Vec<Tensor> + Send + Sync>,
 }
 
 /// The tensors that a case's function is given, on their device.
 pub struct Given {
-    /// One tensor an input.
+    /// One tensor per input.
     pub tensors: Vec<Tensor>,
     /// Where they are.
     pub device: Device,
@@ -80,19 +80,19 @@ pub fn unsigned(shape: impl Into<Shape>, low: u32, high: u32) -> Input {
     Input { dtype: DType::U32, ..whole(shape, (low as f64, high as f64)) }
 }
 
-/// Integers of a dtype from its least to its largest number.
+/// Integers of a dtype, over its whole range.
 pub fn all_of(shape: impl Into<Shape>, dtype: DType) -> Input {
     let bits = 8 * dtype.size() as i32 - dtype.is_signed_int() as i32;
     let (low, high) = (if dtype.is_signed_int() { -(2f64.powi(bits)) } else { 0.0 }, 2f64.powi(bits) - 1.0);
     whole(shape, (low, high)).stored(dtype)
 }
 
-/// Truth values.
+/// Booleans.
 pub fn truth(shape: impl Into<Shape>) -> Input {
     Input { dtype: DType::Bool, ..whole(shape, (0.0, 1.0)) }
 }
 
-/// `f32` evenly spread over a range, in any order: no two are equal or nearly so.
+/// `f32` evenly spaced over a range, in random order: no two are equal or nearly equal.
 pub fn apart(shape: impl Into<Shape>, range: (f64, f64)) -> Input {
     Input { apart: true, ..float(shape, range) }
 }
@@ -103,12 +103,12 @@ impl Input {
         Input { whole: self.whole || !dtype.is_float(), dtype, ..self }
     }
 
-    /// The largest number that is drawn.
+    /// The largest number that can be drawn.
     pub fn largest(&self) -> f64 {
         self.high
     }
 
-    /// Elements as this dtype holds them, drawn from the range.
+    /// Random elements from the range, rounded to the dtype.
     pub fn elements(&self, sample: &mut NumberStream) -> Vec<f64> {
         if self.apart {
             return self.spread(sample).into_iter().map(|x| held(self.dtype, x)).collect();
@@ -123,7 +123,7 @@ impl Input {
         (0..self.shape.numel()).map(draw).map(|x| held(self.dtype, x)).collect()
     }
 
-    /// Evenly spread numbers, shuffled.
+    /// Evenly spaced numbers, shuffled.
     fn spread(&self, sample: &mut NumberStream) -> Vec<f64> {
         let count = self.shape.numel();
         let step = (self.high - self.low) / count as f64;
@@ -164,7 +164,7 @@ impl Input {
     }
 }
 
-/// The nearest number that a float dtype has.
+/// The nearest number of a float dtype.
 fn held(dtype: DType, x: f64) -> f64 {
     match dtype {
         DType::F32 => x as f32 as f64,
@@ -219,18 +219,18 @@ impl Case {
         Case::many(op, detail, inputs, tolerance, move |given| vec![function(given)])
     }
 
-    /// Says that there is no gradient to check: zero almost everywhere, or stopped.
+    /// Marks that there is no gradient to check: it is zero almost everywhere, or stopped.
     pub fn without_gradient(self) -> Case {
         Case { differentiable: false, ..self }
     }
 
-    /// Says that the results are of this size although each of them may be smaller, or that they are
-    /// so small that an absolute error of the tolerance would hide mistakes.
+    /// Sets the magnitude of the results: although each of them may be smaller, or because they are so small
+    /// that the absolute tolerance would hide mistakes.
     pub fn of_size(self, size: f64) -> Case {
         Case { tolerance: Tolerance { absolute: self.tolerance.relative * size, ..self.tolerance }, ..self }
     }
 
-    /// Says that a dtype occurs that is stored on the CPU only.
+    /// Marks that a dtype is used that only the CPU supports.
     pub fn on_cpu_only(self) -> Case {
         Case { cpu_only: true, ..self }
     }
@@ -243,7 +243,7 @@ impl Case {
         Case { cpu_only: true, ..self }
     }
 
-    /// What failures and reruns call it.
+    /// Its name in failures and reruns.
     pub fn name(&self) -> String {
         let inputs: Vec<String> = self.inputs.iter().map(Input::to_string).collect();
         format!("{} {} ({})", self.op, self.detail, inputs.join(", ")).replace("  ", " ")

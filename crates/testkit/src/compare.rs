@@ -1,4 +1,4 @@
-//! Results against the reference: floats within a tolerance, everything else bit for bit.
+//! Compares results with the reference: floats within a tolerance, everything else bit for bit.
 
 use farad::{Result, Tensor};
 use farad_ir::DType;
@@ -8,9 +8,9 @@ use half::{bf16, f16};
 /// How far floats may be from the reference: `|y - r| <= relative · max |r| + absolute`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// Of the largest element.
+    /// Relative to the largest element.
     pub relative: f64,
-    /// On top, so that sums that cancel to nothing are not asked to be exact.
+    /// Added, so that sums that cancel to zero need not be exact.
     pub absolute: f64,
 }
 
@@ -20,7 +20,7 @@ impl Tolerance {
         Tolerance { relative, absolute: relative }
     }
 
-    /// A tolerance widened by a factor and by an error of its own.
+    /// A tolerance widened by a factor and by an additional error.
     pub fn widened(self, factor: f64, more: f64) -> Tolerance {
         Tolerance { relative: self.relative * factor + more, absolute: self.absolute * factor + more }
     }
@@ -51,7 +51,7 @@ pub fn read(tensor: &Tensor) -> Result<Values> {
     }
 }
 
-/// Whether a result is what it should be, or where it is not.
+/// Checks a result; returns where it is wrong.
 pub fn compare(found: &Values, expected: &Values, tolerance: Tolerance) -> std::result::Result<(), String> {
     if found.len() != expected.len() {
         return Err(format!("element counts differ ({} vs {})", found.len(), expected.len()));
@@ -71,14 +71,14 @@ pub fn compare(found: &Values, expected: &Values, tolerance: Tolerance) -> std::
             }
         }
         (Values::Float(found), Values::Float(expected)) => compare_floats(found, expected, tolerance),
-        _ => Err("a float result for integers, or the other way round".into()),
+        _ => Err("a float result for integers, or vice versa".into()),
     }
 }
 
 fn compare_floats(found: &[f64], expected: &[f64], tolerance: Tolerance) -> std::result::Result<(), String> {
     let largest = expected.iter().filter(|x| x.is_finite()).fold(0.0, |m: f64, x| m.max(x.abs()));
     let allowed = tolerance.relative * largest + tolerance.absolute;
-    // Equal infinities and two NaNs are no distance apart; one alone is any distance.
+    // Equal infinities and two NaNs have distance zero; a single one has infinite distance.
     let distance = |a: f64, b: f64| {
         if a == b || (a.is_nan() && b.is_nan()) {
             0.0

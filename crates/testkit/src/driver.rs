@@ -1,4 +1,4 @@
-//! Runs cases on a device and gathers what failed.
+//! Runs cases on a device and collects failures.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,17 +11,17 @@ use crate::case::Case;
 use crate::compare::{compare, read};
 use crate::form::Form;
 
-/// What a suite did.
+/// The result of a suite.
 #[derive(Debug, Default)]
 pub struct SuiteReport {
     /// How many checks ran.
     pub ran: usize,
-    /// What went wrong, one text a check.
+    /// The failures, one text per check.
     pub failures: Vec<String>,
 }
 
 impl SuiteReport {
-    /// Says what ran and how long it took; panics if anything failed.
+    /// Prints what ran and how long it took; panics if anything failed.
     #[track_caller]
     pub fn conclude(self, suite: &str, start: Instant) {
         let seconds = start.elapsed().as_secs_f64();
@@ -43,13 +43,13 @@ impl SuiteReport {
     }
 }
 
-/// Says something although tests swallow what they print.
+/// Prints although tests capture their output.
 pub fn announce(text: &str) {
-    // Nothing is lost but a line of progress if standard error is closed.
+    // If standard error is closed, only a line of progress is lost.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The first adapter with these options; says so if there is none.
+/// The first adapter with these options; prints a message if there is none.
 pub fn gpu(suite: &str, options: DeviceOptions) -> Option<Device> {
     if farad::adapters().is_empty() {
         announce(&format!("{suite}: skipped: no GPU adapter"));
@@ -61,12 +61,12 @@ pub fn gpu(suite: &str, options: DeviceOptions) -> Option<Device> {
     )
 }
 
-/// A CPU of its own, merging ops or not.
+/// A separate CPU device, with or without fusion.
 pub fn open_cpu(fuse: bool) -> Device {
     Device::cpu_with(DeviceOptions { fuse, ..DeviceOptions::default() })
 }
 
-/// Runs one form of cases on a device, `batch` of them at once, against the f64 reference.
+/// Runs one form of cases on a device, `batch` of them at once, and compares with the f64 reference.
 pub fn run(cases: &[Case], form: Form, device: &Device, batch: usize) -> SuiteReport {
     let mut report = SuiteReport::default();
     let cases: Vec<&Case> =
@@ -76,7 +76,7 @@ pub fn run(cases: &[Case], form: Form, device: &Device, batch: usize) -> SuiteRe
         let whole = guarded(|| check(group, form, device));
         match whole {
             Ok(failures) => report.failures.extend(failures),
-            // Something broke the batch: find out which case by running each for itself.
+            // Something failed in the batch: run each case separately to find out which.
             Err(_) if group.len() > 1 => {
                 let before = report.failures.len();
                 for case in group {
@@ -104,7 +104,7 @@ fn title(case: &Case, form: Form, device: &Device, text: &str) -> String {
     format!("{} [{form:?} on {device}]\n    {text}", case.name())
 }
 
-/// Errors and panics alike as text.
+/// Errors and panics alike, as text.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> std::result::Result<T, String> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|error| error.to_string()),
@@ -116,7 +116,7 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> std::result::Resul
     }
 }
 
-/// Computes cases together and compares each; gives the failures.
+/// Computes cases together and compares each; returns the failures.
 fn check(cases: &[&Case], form: Form, device: &Device) -> Result<Vec<String>> {
     let host = if device.is_gpu() { open_cpu(true) } else { device.clone() };
     let mut work: Vec<(&Case, Vec<Tensor>, Vec<Values>)> = Vec::new();

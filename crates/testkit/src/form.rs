@@ -7,14 +7,14 @@ use crate::case::{Case, Given, Input, float, half, whole};
 use crate::compare::Tolerance;
 use crate::sample::NumberStream;
 
-/// What is computed of a case.
+/// What is computed for a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// Its results from its inputs.
     Alone,
     /// The same with a pointwise op before every input and after every result.
     Fused,
-    /// The gradients of a sum of squared results at its float inputs.
+    /// The gradients of a sum of squared results with respect to its float inputs.
     Gradient,
 }
 
@@ -31,7 +31,7 @@ impl Form {
         }
     }
 
-    /// How closely devices must agree: what the form adds to the case adds an error of its own.
+    /// How closely devices must agree: the form's additional ops have their own error.
     pub fn tolerance(self, case: &Case, output: &Tensor) -> Tolerance {
         let half = case.inputs.iter().any(|i| i.dtype == DType::F16) || output.dtype() == DType::F16;
         let double = case.inputs.iter().any(|i| i.dtype == DType::F64) && output.dtype() == DType::F64;
@@ -44,7 +44,7 @@ impl Form {
         }
     }
 
-    /// The tensors to compute on a device, nothing of them computed yet.
+    /// The tensors to compute on a device; nothing is computed yet.
     pub fn outputs(self, case: &Case, device: &Device) -> Result<Vec<Tensor>> {
         device.seed(1);
         match self {
@@ -67,7 +67,7 @@ pub(crate) fn floats(given: &Given) -> Vec<&Tensor> {
     given.tensors.iter().filter(|t| t.dtype().is_float()).collect()
 }
 
-/// The case's inputs; with a pointwise op that gives exactly the same elements, if asked.
+/// The case's inputs; with `neighbor`, after a pointwise op that keeps the elements exactly.
 fn given(case: &Case, device: &Device, neighbor: bool) -> Result<Given> {
     let elements = case.elements();
     let inputs = case.inputs.iter().zip(&elements);
@@ -76,7 +76,7 @@ fn given(case: &Case, device: &Device, neighbor: bool) -> Result<Given> {
     Ok(Given { tensors: tensors.collect::<Result<_>>()?, device: device.clone() })
 }
 
-/// The elements by way of a pointwise op: half of twice, one less and one more, not of not.
+/// The elements after a pointwise op that does not change them: half of twice, minus and plus one, not of not.
 fn before(input: &Input, elements: &[f64], device: &Device) -> Result<Tensor> {
     let shifted =
         |f: fn(f64) -> f64| input.tensor(&elements.iter().map(|&x| f(x)).collect::<Vec<_>>(), device);
@@ -87,7 +87,7 @@ fn before(input: &Input, elements: &[f64], device: &Device) -> Result<Tensor> {
     })
 }
 
-/// A result that a pointwise op with an operand of its own follows.
+/// A result followed by a pointwise op with another operand.
 fn after(y: &Tensor, sample: &mut NumberStream) -> Result<Tensor> {
     let side = match y.dtype() {
         DType::Bool => return Ok(y.not()),
@@ -100,7 +100,7 @@ fn after(y: &Tensor, sample: &mut NumberStream) -> Result<Tensor> {
     Ok(if y.dtype().is_float() { y * 1.5 + side } else { (y + 3.0).xor(&side) })
 }
 
-/// One number that depends on every float result; squares make it depend on linear ones twice.
+/// One number that depends on every float result; squares make it depend on linear ones in second order.
 pub(crate) fn loss(case: &Case, given: &Given) -> Result<Tensor> {
     let mut sample = NumberStream::new(9);
     let mut sum = Tensor::zeros([], &given.device);
@@ -124,7 +124,7 @@ pub fn differentiate(
         all.device.seed(1);
         let mut inputs = inputs.iter().cloned();
         let replaced = |t: &Tensor| {
-            if t.dtype().is_float() { inputs.next().expect("one a float input") } else { t.clone() }
+            if t.dtype().is_float() { inputs.next().expect("one per float input") } else { t.clone() }
         };
         let tensors = all.tensors.iter().map(replaced).collect();
         loss(case, &Given { tensors, device: all.device.clone() })

@@ -1,11 +1,11 @@
 //! One table of cases for every op, and what the drivers in `tests/` share.
 //!
-//! A [`Case`] says only what is computed and how closely; its meaning comes from recording the same
-//! tensors and evaluating them in double precision, so there is no second formulation to get wrong.
-//! Invariant: everything is a function of the case's name or of a seed, so a failure repeats.
+//! A [`Case`] says only what is computed and how accurately. The expected values come from recording the same
+//! tensors and evaluating them in double precision, so there is no second formula to get wrong. Invariant:
+//! everything is a function of the case's name or of a seed, so failures are reproducible.
 //!
-//! Start at [`cases::all`] for what is tested, at [`Form`] for the ways in which each case is run and
-//! at [`fuzz::FuzzRecipe`] for random graphs; [`Mutator`] damages files.
+//! Start at [`cases::all`] for what is tested, at [`Form`] for the ways in which each case is run, and at
+//! [`fuzz::FuzzRecipe`] for random graphs; [`Mutator`] damages files.
 
 mod case;
 pub mod cases;

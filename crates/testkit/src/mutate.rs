@@ -1,12 +1,12 @@
-//! Damaged files: valid bytes, changed as disks, careless tools and malice change them.
+//! Damaged files: valid bytes, changed as disks, careless tools and malice would change them.
 //!
-//! Invariant: what comes out is a function of the samples and the seed, so a failure repeats. Start at
+//! Invariant: the result is a function of the samples and the seed, so failures are reproducible. Start at
 //! [`Mutator::damaged`].
 
-/// The most bytes that a damaged file has beyond its sample.
+/// Most bytes by which a damaged file exceeds its sample.
 const MOST_MORE: usize = 1 << 17;
 
-/// Numbers that lengths, counts and offsets break at.
+/// Numbers at which lengths, counts and offsets tend to break.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -22,7 +22,7 @@ const EDGES: [u64; 12] = [
     0xffff_ffff_ffff_ffff,
 ];
 
-/// The same in text, and what parsers of numbers stumble over.
+/// The same as text, and other numbers that parsers stumble over.
 const NUMBERS: [&str; 14] = [
     "0",
     "-1",
@@ -40,7 +40,7 @@ const NUMBERS: [&str; 14] = [
     "1e18",
 ];
 
-/// What opens, closes or means something in the text formats.
+/// Tokens that open, close or mean something in the text formats.
 const TOKENS: [&str; 18] = [
     "[", "]", "{", "}", "\"", ",", ":", "\n", "\r\n", "=", "\\", "\\ud800", "[[", "null", "true", "''",
     "\u{feff}", "\0",
@@ -57,7 +57,7 @@ impl Mutator {
         Mutator { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d }
     }
 
-    /// One of the samples with one to four kinds of damage, or now and then something else altogether.
+    /// One of the samples with one to four kinds of damage, or occasionally something else altogether.
     pub fn damaged(&mut self, samples: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = samples[self.below(samples.len())].clone();
         if self.below(40) == 0 {
@@ -102,7 +102,7 @@ impl Mutator {
         }
     }
 
-    /// A number of two, four or eight bytes, in either order, becomes one on the edge.
+    /// Replaces a number of two, four or eight bytes, in either byte order, by one on the edge.
     fn number_in_bytes(&mut self, bytes: &mut [u8]) {
         let width = [2, 4, 8][self.below(3)];
         if bytes.len() < width {
@@ -115,7 +115,7 @@ impl Mutator {
         }
     }
 
-    /// A run of digits becomes another number.
+    /// Replaces a run of digits by another number.
     fn number_in_text(&mut self, bytes: &mut Vec<u8>) {
         let starts = |at: usize| bytes[at].is_ascii_digit() && (at == 0 || !bytes[at - 1].is_ascii_digit());
         let runs: Vec<usize> = (0..bytes.len()).filter(|&at| starts(at)).take(4000).collect();
@@ -135,7 +135,7 @@ impl Mutator {
         bytes.splice(at..end, token.bytes());
     }
 
-    /// A part comes again, once or very often.
+    /// Repeats a part, once or very often.
     fn repeat(&mut self, bytes: &mut Vec<u8>) {
         let chunk = self.chunk(bytes);
         let (end, part) = (chunk.end, bytes[chunk].to_vec());
@@ -158,7 +158,7 @@ impl Mutator {
         }
     }
 
-    /// Brackets within brackets, thousands deep: readers that recurse run out of stack.
+    /// Nests brackets thousands deep: recursive parsers run out of stack.
     fn nest(&mut self, bytes: &mut Vec<u8>) {
         let open = ["[", "{\"a\":", "(", "[[", "{a={"][self.below(5)];
         let at = self.place(bytes.len() + 1).min(bytes.len());
@@ -179,7 +179,7 @@ impl Mutator {
         at..(at + 1 + self.below(longest)).min(bytes.len())
     }
 
-    /// A place below `len`, often near the beginning, where heads are.
+    /// An index below `len`, often near the beginning, where headers are.
     fn place(&mut self, len: usize) -> usize {
         match self.below(2) {
             0 => self.below(len.min(96)),
@@ -194,7 +194,7 @@ impl Mutator {
 
     /// A number below `most`, which is at least 1.
     fn below(&mut self, most: usize) -> usize {
-        // SplitMix64: three lines, and good enough to choose with.
+        // SplitMix64: three lines, and good enough for choosing.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

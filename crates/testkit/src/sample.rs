@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same every time.
+//! Pseudorandom numbers that are the same every time.
 
 /// A stream of numbers from a seed (SplitMix64).
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl NumberStream {
         (self.bits() % end as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// True with probability `1 / n`.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

@@ -1,4 +1,4 @@
-//! The whole table in `f64` on the CPU: values and gradients are as fine as `f64` is.
+//! The whole table in `f64` on the CPU: values and gradients have the accuracy of `f64`.
 
 use std::time::Instant;
 
@@ -7,21 +7,22 @@ use farad_testkit::{Case, Form, SuiteReport, Tolerance, cases, open_cpu, run};
 
 /// Cases per run of the device.
 const BATCH: usize = 16;
-/// What a result may be off, of the largest element or of one: sums and products of thousands of elements.
+/// The allowed error, relative to the largest element or to one: for sums and products of thousands of
+/// elements.
 const FINE: f64 = 1e-13;
 
-/// What makes `f32` or `f16` of its own, by method and detail: it rounds, or does not meet `f64`.
+/// Cases that use `f32` or `f16` themselves, by method and detail: they round, or are not promoted to `f64`.
 const COARSE: [(&str, &str); 6] = [
     ("cast", ""),
     ("number", ""),
     ("matmul", "of rounded operands"),
-    // Custom ops see registers of 32 bits.
+    // Custom ops use 32-bit registers.
     ("custom", ""),
     ("scan", "starts at constants"),
     ("repeat", ""),
 ];
 
-/// The cases of `f32` as cases of `f64`.
+/// The `f32` cases as `f64` cases.
 fn doubles() -> Vec<Case> {
     let coarse =
         |case: &Case| COARSE.iter().any(|(op, detail)| case.op == *op && case.detail.contains(detail));

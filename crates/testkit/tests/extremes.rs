@@ -1,6 +1,6 @@
-//! What every op makes of NaN, infinities, zeros and the ends of its range, on every device: the columns of the tables
-//! and PyTorch's values and slopes. The program needs no file beside itself, so it may be taken to another machine:
-//! `cargo test -p farad-testkit --test extremes --no-run` says where it is.
+//! The results of every op on NaN, infinities, zeros and the ends of its range, on every device: the columns of
+//! the op tables, and PyTorch's values and derivatives. The program needs no other file, so it can be copied to
+//! another machine: `cargo test -p farad-testkit --test extremes --no-run` prints its path.
 
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
-//! Random graphs: merged, unmerged and by the reference they must be the same, within what rounding
-//! explains and bit for bit where nothing is rounded.
+//! Random graphs: fused, unfused and in the reference they must be the same, within what rounding explains, and
+//! bit for bit where nothing is rounded.
 //!
-//! A failure prints its seed; `FARAD_FUZZ_SEED=17 cargo test -p farad-testkit --test fuzz` runs that seed
-//! alone, `FARAD_FUZZ_COUNT=2000` that many seeds of every suite.
+//! A failure prints its seed; `FARAD_FUZZ_SEED=17 cargo test -p farad-testkit --test fuzz` runs only that seed,
+//! `FARAD_FUZZ_COUNT=2000` that many seeds of every suite.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use farad::{Device, DeviceOptions};
 use farad_testkit::fuzz::{FuzzLimits, FuzzRecipe, check, check_gradients, check_loops, check_steps};
 use farad_testkit::{SuiteReport, gpu, open_cpu};
 
-/// What compares a recipe's values on devices with their meaning.
+/// Compares a recipe's values on devices with the reference.
 type Check = fn(&FuzzRecipe, &Device, &[Device]) -> Result<(), String>;
 
 /// Failures that are printed in full.
@@ -53,7 +53,7 @@ fn fuzz_against(
     report.conclude(suite, start);
 }
 
-/// Merged with all features, and unmerged within core WGSL.
+/// Fused with all features, and unfused within core WGSL.
 fn gpus(suite: &str) -> Option<[Device; 2]> {
     let open = |fuse| gpu(suite, DeviceOptions { fuse, core: !fuse, ..DeviceOptions::default() });
     Some([open(true)?, open(false)?])

@@ -1,15 +1,15 @@
-//! Every differentiable case against differences in double precision, along one random direction: its
-//! gradients, and the gradients of its gradients.
+//! Every differentiable case compared with finite differences in double precision, along one random direction:
+//! its gradients, and the gradients of its gradients.
 
 use std::time::Instant;
 
 use farad::{Result, Tensor};
 use farad_testkit::{Case, NumberStream, SuiteReport, cases, differentiate, float, open_cpu};
 
-/// Differences of a step of 1e-5 in double precision agree to about 1e-8; of a long sum, to 1e-6.
+/// Differences with a step of 1e-5 in double precision agree to about 1e-8; for a long sum, to 1e-6.
 const CLOSE: f64 = 3e-6;
 
-/// A sum of all gradients, weighted: one number to differentiate again.
+/// A weighted sum of all gradients: one number to differentiate again.
 fn slope(loss: &Tensor, inputs: &[Tensor]) -> Result<Tensor> {
     let mut sample = NumberStream::new(3);
     let mut sum = Tensor::zeros([], loss.device());

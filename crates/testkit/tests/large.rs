@@ -1,5 +1,5 @@
-//! More elements than one dimension of a dispatch has invocations (65,535 groups of 256): every kind of
-//! kernel that walks elements must reach the last one, and each only once.
+//! More elements than one dimension of a dispatch has invocations (65,535 groups of 256): every kind of kernel
+//! that iterates over elements must reach the last one, and each element only once.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use farad_testkit::{SuiteReport, announce, gpu, open_cpu};
 const ROWS: usize = 4_194_315;
 const COUNT: usize = 4 * ROWS;
 
-/// Element `i` of what is tested, as devices compute it: wrapping.
+/// Element `i` of the test data, with wrapping arithmetic as on devices.
 fn value(i: usize) -> i32 {
     (i as i32).wrapping_mul(40_503) ^ (i as i32)
 }

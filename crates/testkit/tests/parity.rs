@@ -1,13 +1,13 @@
-//! Every case on a GPU against the f64 reference: alone, between pointwise neighbors, differentiated;
-//! the whole table with all features of the adapter, and with default limits and core WGSL. `FARAD_CASE=scan` runs the
-//! cases of one op.
+//! Every case on a GPU, compared with the f64 reference: alone, between pointwise neighbors, differentiated;
+//! the whole table with all features of the adapter, and with default limits and core WGSL. `FARAD_CASE=scan`
+//! runs the cases of one op.
 
 use std::time::Instant;
 
 use farad::DeviceOptions;
 use farad_testkit::{Form, SuiteReport, cases, gpu, run};
 
-/// Cases computed by one program: their kernels compile in parallel and wait once.
+/// Cases computed by one program: their kernels compile in parallel, and there is one wait.
 const BATCH: usize = 16;
 
 fn agrees(suite: &str, options: DeviceOptions) {

@@ -1,24 +1,25 @@
-//! Every case on the reference backend, which runs Programs in f64: against the f64 meaning of graphs as closely as
-//! reading f32 allows, so that compiling changes nothing; and the CPU against it.
+//! Every case on the reference backend, which runs Programs in f64. It is compared with the f64 reference of
+//! graphs, as closely as reading f32 allows: so compiling changes nothing. The CPU is compared with it.
 
 use std::time::Instant;
 
 use farad::{Device, DeviceOptions, Result, Tensor};
 use farad_testkit::{Case, Form, SuiteReport, Tolerance, cases, compare, open_cpu, read};
 
-/// What reading a value as f32 costs, and numbers that programs have as f32; a little for the order of sums in f64.
+/// The error of reading a value as f32, and of f32 constants in programs, plus a little for the order of sums
+/// in f64.
 const READ: Tolerance = Tolerance { relative: 3e-7, absolute: 1e-12 };
 
 fn open(fuse: bool) -> Device {
     Device::reference_with(DeviceOptions { fuse, ..DeviceOptions::default() })
 }
 
-/// Whether a half is rounded somewhere on the way; graphs round nothing.
+/// Whether something is rounded to f16 on the way; the reference of graphs rounds nothing.
 fn rounds(outputs: &[Tensor]) -> Result<bool> {
     Ok(farad::check::graph(outputs)?.nodes.iter().any(|node| node.dtype.is_half()))
 }
 
-/// Compares results, each within its tolerance; gives the first that differs.
+/// Compares results, each within its tolerance; returns the first difference.
 fn differs(case: &Case, form: Form, device: &Device) -> Result<Option<String>> {
     let outputs = form.outputs(case, device)?;
     let meaning = farad::check::reference(&outputs)?;
@@ -32,7 +33,7 @@ fn differs(case: &Case, form: Form, device: &Device) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The same for a device against the reference backend.
+/// The same for a device and the reference backend.
 fn differs_from(case: &Case, form: Form, device: &Device, reference: &Device) -> Result<Option<String>> {
     let (found, meaning) = (form.outputs(case, device)?, form.outputs(case, reference)?);
     for (output, expected) in found.iter().zip(&meaning) {
@@ -70,7 +71,7 @@ fn the_cpu_agrees_with_the_reference_backend() {
     over_all("cpu against the reference backend", |case, form| differs_from(case, form, &cpu, &reference));
 }
 
-/// What a network has learned after a few steps of either optimizer.
+/// The parameters of a network after a few steps of either optimizer.
 fn learned(device: &Device) -> Result<Vec<f32>> {
     use farad::prelude::*;
     let mut weights = Vec::new();

@@ -1,4 +1,4 @@
-//! Walks the tables and the public methods: what has no case fails here.
+//! Enumerates the tables and the public methods: anything without a case fails here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use farad_ir::{Binary, DType, Graph, Op, Reduce, Unary};
 use farad_testkit::{Case, Form, cases, open_cpu};
 
-/// Public functions that compute nothing of their own, so that no case can be theirs.
+/// Public functions that compute nothing themselves, so that they have no case.
 const NOT_OPS: &[(&str, &str)] = &[
     ("shape", "says what the tensor is"),
     ("rank", "says what the tensor is"),
@@ -54,7 +54,7 @@ fn public_functions() -> BTreeSet<String> {
                     found.insert(word(rest));
                 }
             }
-            // What documentation does not show is for layers, which have cases of their own.
+            // Functions hidden from the documentation are for layers, which have their own cases.
             hidden = line.trim() == "#[doc(hidden)]" || (hidden && line.trim_start().starts_with("#["));
             in_table |= line.ends_with("_methods! {") || line == "activations! {";
             in_table &= line != "}";
@@ -64,7 +64,7 @@ fn public_functions() -> BTreeSet<String> {
             }
         }
     }
-    // `$method` in a macro's body has no name of its own.
+    // `$method` in a macro's body has no name.
     found.remove("");
     found
 }
@@ -117,7 +117,7 @@ fn family(op: &Op) -> &'static str {
         Op::Order(_) => "order",
         Op::Top(..) => "topk",
         Op::Contract(_) => "contract",
-        // Optimizers alone make packs; their own tests cover them.
+        // Only optimizers make packs; their own tests cover them.
         Op::Pack(..) => "pack",
         Op::StopGradient => "stop_gradient",
         Op::Barrier(_) => "barrier",
@@ -156,7 +156,7 @@ const FAMILIES: [&str; 26] = [
     "pick",
 ];
 
-/// What the graphs of all cases have: ops with the dtypes of their last operand, and families.
+/// What the graphs of all cases contain: ops with the dtypes of their last operand, and families.
 #[derive(Default)]
 struct Met {
     ops: BTreeSet<(String, Option<DType>)>,

@@ -1,5 +1,5 @@
-//! Every case on the CPU against the f64 reference: alone, fused with neighbors, differentiated, and
-//! all of it again with every op in a kernel of its own.
+//! Every case on the CPU, compared with the f64 reference: alone, fused with neighbors, differentiated, and all
+//! of it again with every op in its own kernel.
 
 use std::time::Instant;
 

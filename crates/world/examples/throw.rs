@@ -1,4 +1,4 @@
-//! Throws a ball into a goal by gradient descent through the flight, a bounce included.
+//! Throws a ball into a goal by gradient descent through its flight, including a bounce.
 //!
 //! `cargo run --release -p farad-world --example throw`
 
@@ -9,9 +9,9 @@ use farad_world::{Description, RolloutOptions, World, WorldState};
 const GOAL: [f32; 2] = [4.0, 1.0];
 /// Steps of a hundredth of a second.
 const STEPS: usize = 120;
-/// Corrections of the throw.
+/// Number of gradient steps.
 const UPDATES: usize = 60;
-/// The share of the slope that a correction takes.
+/// The learning rate.
 const RATE: f64 = 0.25;
 /// The first throw.
 const FIRST: [f32; 2] = [2.0, 1.0];

@@ -1,15 +1,16 @@
-//! From a description to tables of numbers: what the graph of a step is written from.
+//! Turns a description into numeric tables, from which the graph of a step is written.
 //!
-//! Invariant: everything is about centers of mass. Places in bodies are seen from there, along the body's own axes.
+//! Invariant: everything is relative to centers of mass. Points of a body are given relative to its center of
+//! mass, in the body's own axes.
 
 use crate::contacts::{self, ContactTables};
 use crate::description::{Description, JointKind, MotorKind, RigidBody};
 use crate::geometry::{Matrix3, Point3, Quaternion, offset_inertia};
 
-/// What a body is, in numbers.
+/// A body as numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyRow {
-    /// Where the center of mass is, from the body's origin, in its own axes.
+    /// The center of mass relative to the body's origin, in body axes.
     pub center: Point3,
     pub mass: f64,
     pub inertia: Matrix3,
@@ -21,21 +22,21 @@ pub(crate) struct BodyRow {
     pub linear_drag: [f64; 3],
     pub quadratic_drag: [f64; 3],
     pub angular_drag: f64,
-    /// Among how many constraints its mass is split.
+    /// The number of constraints that its mass is split among.
     pub split: f64,
 }
 
-/// What may drive or hold back one freedom of a joint.
+/// Spring, damper, limits and motor of one degree of freedom of a joint.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DriveRow {
     pub stiffness: f64,
     pub damping: f64,
-    /// The force at zero: stiffness times rest.
+    /// The force at position zero: stiffness times rest position.
     pub bias: f64,
     pub low: f64,
     pub high: f64,
     pub limit_stiffness: f64,
-    /// What an action is multiplied by to be a force.
+    /// The factor from an action to a force.
     pub gain: f64,
     pub motor: Option<usize>,
     pub range: [f64; 2],
@@ -47,7 +48,7 @@ impl DriveRow {
     }
 }
 
-/// How the rotation between two bodies is held.
+/// How the relative rotation of two bodies is constrained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnLock {
     /// One axis is free.
@@ -56,32 +57,32 @@ pub(crate) enum TurnLock {
     Two,
     /// Every axis is free.
     All,
-    /// None is.
+    /// No axis is free.
     None,
 }
 
-/// What a rigid joint is, in numbers.
+/// A rigid joint as numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct JointRow {
-    /// Its number among the rigid joints.
+    /// Its index among the rigid joints.
     pub number: usize,
     pub parent: Option<usize>,
     pub child: usize,
     pub slide: bool,
     pub lock: TurnLock,
-    /// The anchor as either body sees it.
+    /// The anchor in the axes of either body.
     pub anchors: [Point3; 2],
-    /// The joint's axes as either body sees them.
+    /// The joint's axes in the axes of either body.
     pub axes: [[Point3; 3]; 2],
     pub compliance: f64,
     pub damping: f64,
-    /// 1, or -1 if the third axis counts the other way round.
+    /// 1, or -1 if the angle about the third axis has the opposite sign.
     pub third: f64,
     /// Of the slide, then of the three angles.
     pub drives: [DriveRow; 4],
 }
 
-/// What a spring is, in numbers.
+/// A spring as numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct SpringRow {
     pub parent: Option<usize>,
@@ -99,7 +100,7 @@ pub(crate) struct Assembly {
     pub joints: Vec<JointRow>,
     pub springs: Vec<SpringRow>,
     pub contacts: ContactTables,
-    /// Of every joint of the description, its number among the rigid ones.
+    /// For every joint of the description, its index among the rigid ones.
     pub rigid: Vec<Option<usize>>,
 }
 
@@ -166,12 +167,12 @@ fn body_row(description: &Description, body: &RigidBody) -> BodyRow {
     }
 }
 
-/// The inverse of an inertia; in the plane, of the turn about z only.
+/// The inverse of an inertia; in the plane, only of the rotation about z.
 fn inverse(inertia: Matrix3, dimensions: usize) -> Matrix3 {
     if dimensions == 2 { Matrix3::diagonal([0.0, 0.0, 1.0 / inertia.0[2][2]]) } else { inertia.inverse() }
 }
 
-/// A place in the world as a body sees it, or as it is for the world.
+/// A point of the world in the axes of a body; unchanged if there is no body.
 pub(crate) fn seen(bodies: &[BodyRow], body: Option<usize>, at: Point3) -> Point3 {
     match body {
         Some(body) => bodies[body].rotation.inverse().turn(at.minus(bodies[body].position)),
@@ -216,7 +217,7 @@ fn joint_row(description: &Description, bodies: &mut [BodyRow], n: usize) -> Joi
     let mut drives: [DriveRow; 4] = std::array::from_fn(|_| DriveRow::default());
     for (k, axis) in joint.axes.iter().enumerate() {
         let slot = if joint.kind == JointKind::Slide { 0 } else { k + 1 };
-        // A third axis that points the other way counts the other way round.
+        // If the third axis points the other way, its angle has the opposite sign.
         let sign = if k == 2 { third } else { 1.0 };
         let limits = axis.limits.map(|[a, b]| if sign < 0.0 { [-b, -a] } else { [a, b] });
         let [low, high] = limits.unwrap_or_default();
@@ -259,8 +260,8 @@ fn joint_row(description: &Description, bodies: &mut [BodyRow], n: usize) -> Joi
     }
 }
 
-/// Three perpendicular axes that begin with the given ones, right-handed, and whether the third is the given one (1) or
-/// its opposite (-1).
+/// Three perpendicular axes that begin with the given ones, right-handed, and whether the third is the given
+/// one (1) or its opposite (-1).
 fn basis(given: &[Point3]) -> ([Point3; 3], f64) {
     let first = given.first().map_or(Point3([1.0, 0.0, 0.0]), |axis| axis.unit());
     let second = given.get(1).map_or(first.across(), |axis| axis.minus(first.times(first.dot(*axis))).unit());
@@ -301,7 +302,7 @@ fn add_motors(
     Ok(())
 }
 
-/// Every constraint gets its share of a body's mass, so that solving them side by side converges.
+/// Gives every constraint a share of a body's mass, so that solving them in parallel converges.
 fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactTables) {
     let mut count = vec![0.0f64; bodies.len()];
     for joint in joints {
@@ -320,7 +321,7 @@ fn split_masses(bodies: &mut [BodyRow], joints: &[JointRow], contacts: &ContactT
 mod tests {
     use super::*;
 
-    /// What MuJoCo computes from the model that the humanoid is after.
+    /// The numbers that MuJoCo computes for the original model of the humanoid.
     #[test]
     fn the_humanoid_weighs_what_its_model_weighs() {
         let description = crate::table::described("humanoid").expect("a row");

@@ -1,6 +1,6 @@
-//! The state of all bodies inside a step: unpacked from tensors, moved, packed again.
+//! The state of all bodies within a step: unpacked from tensors, moved, packed again.
 //!
-//! Invariant: in the plane, what cannot move is a known zero.
+//! Invariant: in the plane, components that cannot move are known zeros.
 
 use farad_tensor::{Device, Tensor};
 
@@ -9,7 +9,7 @@ use crate::rows::{Arrangement, ConstraintSide, Moving, RowIndex};
 use crate::state::WorldState;
 use crate::vector::{BodyAxes, Rotation, Symmetric, Vector3};
 
-/// One body, or all of them side by side.
+/// One body, or all of them as rows of one tensor.
 #[derive(Clone)]
 pub(crate) struct BodySlot {
     pub at: Vector3,
@@ -17,7 +17,7 @@ pub(crate) struct BodySlot {
     pub moving: Moving,
 }
 
-/// Where bodies are, with what follows from how they are turned.
+/// The position of bodies, and quantities that follow from their rotation.
 #[derive(Clone)]
 pub(crate) struct Posed {
     pub at: Vector3,
@@ -51,7 +51,7 @@ impl Posed {
     }
 }
 
-/// What bodies have for the constraints of a sub-step.
+/// The body quantities that the constraints of a sub-step read.
 pub(crate) struct PosedBodies(Vec<Vec<Quantity>>);
 
 impl PosedBodies {
@@ -59,7 +59,7 @@ impl PosedBodies {
         PosedBodies(posed.iter().map(Posed::parts).collect())
     }
 
-    /// What the rows see of their bodies; of the world, if they have none.
+    /// What rows read of their bodies; the fixed world if they have none.
     pub fn side(&self, index: Option<&RowIndex>, mass: &Quantity, split: &Quantity) -> ConstraintSide {
         let Some(index) = index else { return ConstraintSide::world() };
         let Posed { at, axes, inertia } = Posed::of(&index.take(&self.0));
@@ -67,7 +67,7 @@ impl PosedBodies {
     }
 }
 
-/// Velocities of bodies, or what changes them, as rows see it.
+/// Velocities of bodies, or changes to them, component by component.
 #[derive(Clone)]
 pub(crate) struct Velocities(pub Vec<Vec<Quantity>>);
 
@@ -85,7 +85,7 @@ impl Velocities {
         index.map_or_else(Moving::still, |index| Moving::of(&index.take(&self.0)))
     }
 
-    /// Adds a push and a torque of every row to its body.
+    /// Adds every row's impulse and torque impulse to its body.
     pub fn add(&mut self, index: Option<&RowIndex>, push: &Vector3, torque: &Vector3) {
         let Some(index) = index else { return };
         let given: Vec<Quantity> = [push, torque].into_iter().flat_map(|v| v.parts()).cloned().collect();
@@ -157,12 +157,12 @@ pub(crate) fn pack(
     }
 }
 
-/// The components in which bodies move.
+/// The components along which bodies move.
 pub(crate) fn along(v: &Vector3, plane: bool) -> Vec<Quantity> {
     v.parts()[..if plane { 2 } else { 3 }].iter().map(|&part| part.clone()).collect()
 }
 
-/// The components about which bodies turn.
+/// The components about which bodies rotate.
 pub(crate) fn about(v: &Vector3, plane: bool) -> Vec<Quantity> {
     v.parts()[if plane { 2 } else { 0 }..].iter().map(|&part| part.clone()).collect()
 }

@@ -1,17 +1,17 @@
-//! What acts along one freedom of a joint: a spring, a damper, limits, a motor.
+//! Forces along one degree of freedom of a joint: a spring, a damper, limits, a motor.
 //!
-//! Invariant: dampers and stiff springs are taken at the end of the sub-step (implicitly), so they are stable for any
-//! time; weak springs are taken at its start, so they keep energy.
+//! Invariant: dampers and stiff springs are evaluated at the end of the sub-step (implicitly), so they are
+//! stable for any length of it. Weak springs are evaluated at its start, so they conserve energy.
 
 use farad_tensor::{Device, Tensor};
 
 use crate::assembly::DriveRow;
 use crate::quantity::{ONE, Quantity, ZERO};
 
-/// Beyond a limit there is a damper too: this much of the limit's stiffness, in seconds.
+/// Beyond a limit there is damping too: the limit's stiffness times this, in seconds.
 const LIMIT_DAMPING: f64 = 0.01;
 
-/// Drives of rows.
+/// The drives of rows, as columns.
 pub(crate) struct DriveColumns {
     stiffness: Quantity,
     damping: Quantity,
@@ -19,7 +19,7 @@ pub(crate) struct DriveColumns {
     low: Quantity,
     high: Quantity,
     limit: Quantity,
-    /// What actions are multiplied by, their range, and which action is whose.
+    /// The factors on actions, their ranges, and which action belongs to which row.
     motor: Option<(Quantity, [Quantity; 2], Vec<usize>, Tensor)>,
     idle: bool,
 }
@@ -52,7 +52,7 @@ impl DriveColumns {
         self.idle
     }
 
-    /// The force of the motors: actions are `[worlds, motors]`.
+    /// The force of the motors, for actions `[worlds, motors]`.
     fn motor(&self, actions: Option<&Tensor>) -> Quantity {
         let (Some((gain, [low, high], list, index)), Some(actions)) = (&self.motor, actions) else {
             return ZERO;
@@ -65,14 +65,14 @@ impl DriveColumns {
     }
 }
 
-/// A freedom: an angle or a length, its speed, and the speed that a unit of push gives it.
+/// A degree of freedom: an angle or a length, its speed, and the speed that a unit impulse gives it.
 pub(crate) struct Freedom {
     pub value: Quantity,
     pub speed: Quantity,
     pub way: Quantity,
 }
 
-/// The force along a freedom.
+/// The force along a degree of freedom.
 pub(crate) fn drive(
     columns: &DriveColumns,
     freedom: &Freedom,
@@ -93,7 +93,7 @@ pub(crate) fn drive(
     implicit(&force, &stiffness, &damping, speed, way, time)
 }
 
-/// A force with a spring and a damper behind it, as far as they have to be implicit.
+/// A force with a spring and a damper, evaluated implicitly as far as stability requires.
 pub(crate) fn implicit(
     force: &Quantity,
     stiffness: &Quantity,

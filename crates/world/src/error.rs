@@ -1,4 +1,4 @@
-//! What descriptions and roll-outs can do wrong.
+//! Errors of descriptions and roll-outs.
 
 use farad_tensor::Error;
 
@@ -9,7 +9,7 @@ pub enum WorldError {
     #[error("world: not a description: {message}")]
     Syntax { message: String },
     #[error(
-        "world: version: this program does not know it ({found} vs {known})\nhelp: descriptions of this program have \"version\": {known}"
+        "world: version: not supported by this program ({found} vs {known})\nhelp: descriptions of this program have \"version\": {known}"
     )]
     Version { found: u64, known: u64 },
     #[error("world: {path}: {message}")]

@@ -1,4 +1,4 @@
-//! Small geometry on the host, in f64: points, quaternions, matrices of three rows. For assembling and drawing.
+//! Small geometry on the host, in f64: points, quaternions, 3×3 matrices. Used for assembly and drawing.
 
 /// A point or a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ impl Point3 {
         self.times(1.0 / self.length())
     }
 
-    /// Some direction that is perpendicular to this one.
+    /// Some direction perpendicular to this one.
     pub fn across(self) -> Point3 {
         let least = (0..3).min_by(|&a, &b| self.0[a].abs().total_cmp(&self.0[b].abs())).unwrap_or(0);
         let mut axis = [0.0; 3];
@@ -51,7 +51,7 @@ pub(crate) struct Quaternion(pub [f64; 4]);
 impl Quaternion {
     pub const NONE: Quaternion = Quaternion([1.0, 0.0, 0.0, 0.0]);
 
-    /// From a list of a description: nothing, `[angle]` or `[w, x, y, z]` of any length.
+    /// From a list in a description: empty, `[angle]`, or `[w, x, y, z]` of any length.
     pub fn of(list: &[f64]) -> Quaternion {
         match *list {
             [angle] => Quaternion([(angle / 2.0).cos(), 0.0, 0.0, (angle / 2.0).sin()]),
@@ -63,7 +63,7 @@ impl Quaternion {
         }
     }
 
-    /// This rotation after the other.
+    /// This rotation applied after the other.
     pub fn after(self, other: Quaternion) -> Quaternion {
         let ([a, b, c, d], [w, x, y, z]) = (self.0, other.0);
         Quaternion([

@@ -1,9 +1,9 @@
 //! Rigid joints: hinges, slides, balls and welds, all by the same rows.
 //!
-//! A joint holds the velocity of its anchor and of some turns, with what is missing at the start of the sub-step as the
-//! velocity to be had (Jacobians of the start, as in SHAKE). Turns are solved first, then the anchor, each by a
-//! matrix of three rows that is inverted exactly. Invariant: both bodies get the same push at the same time, so momentum
-//! is kept whatever the solution.
+//! A joint constrains the velocity of its anchor and some rotations. The position error at the start of the
+//! sub-step gives the target velocity (with the Jacobians of the start, as in SHAKE). Rotations are solved
+//! first, then the anchor, each by a 3×3 matrix that is inverted exactly. Invariant: both bodies get opposite
+//! impulses at the same time, so momentum is conserved however accurate the solution is.
 
 use farad_tensor::Device;
 
@@ -16,12 +16,12 @@ use crate::rows::{Arrangement, ConstraintSide, Moving, RowIndex};
 use crate::vector::{BodyAxes, Symmetric, Vector3};
 use farad_tensor::Tensor;
 
-/// How often turns and anchor of a joint are solved in turn within a pass.
+/// How often rotations and anchor of a joint are solved alternately within a pass.
 const SWEEPS: usize = 2;
 
-/// Joints that are computed at once.
+/// Joints that are computed together.
 pub(crate) struct JointGroup {
-    /// The numbers of the joints.
+    /// The indices of the joints.
     pub members: Vec<usize>,
     parent: Option<RowIndex>,
     child: RowIndex,
@@ -29,7 +29,7 @@ pub(crate) struct JointGroup {
     splits: [Quantity; 2],
     anchors: [Vector3; 2],
     axes: [[Vector3; 3]; 2],
-    /// Whether one axis is free, two, none.
+    /// Whether one axis, two axes or none is free.
     locks: [Quantity; 3],
     compliance: Quantity,
     damping: Quantity,
@@ -37,19 +37,19 @@ pub(crate) struct JointGroup {
     drives: [DriveColumns; 4],
 }
 
-/// Points of rows as columns.
+/// The points of all rows, as columns.
 pub(crate) fn columns(points: &[Point3], device: &Device) -> Vector3 {
     let [x, y, z] = [0, 1, 2]
         .map(|n| Quantity::column(&points.iter().map(|p| rounded(p.0[n])).collect::<Vec<_>>(), device));
     Vector3::new(x, y, z)
 }
 
-/// What is zero but for rounding is zero.
+/// Values that are zero up to rounding become zero.
 fn rounded(value: f64) -> f64 {
     if value.abs() < 1e-12 { 0.0 } else { value }
 }
 
-/// Groups of rows with the same answer, in the order of the rows.
+/// Rows grouped by equal keys, in the order of the rows.
 pub(crate) fn grouped<T: Clone, K: PartialEq>(
     rows: &[T],
     arrangement: Arrangement,
@@ -117,7 +117,7 @@ impl JointGroup {
         ]
     }
 
-    /// What does not change in a sub-step of this time.
+    /// Computes what is constant during a sub-step of this length.
     pub fn prepare(&self, posed: &PosedBodies, time: f64) -> PreparedJoints<'_> {
         let sides = self.sides(posed);
         let axes: [BodyAxes; 2] =
@@ -126,13 +126,13 @@ impl JointGroup {
         let ends = [0, 1].map(|side| &sides[side].at + &arms[side]);
         let gap = &ends[1] - &ends[0];
         if self.slide {
-            // A slide pushes where the child's end is now.
+            // A slide applies its impulse at the current position of the child's anchor.
             arms[0] = &ends[1] - &sides[0].at;
         }
         let ways = [0, 1].map(|side| sides[side].give_way(&arms[side]));
         let split = [0, 1].map(|side| ways[side].scaled(&sides[side].split));
         let way = split[0].plus(&split[1]);
-        // Only what drives joints asks for it.
+        // Only drives need it.
         let whole = ways[0].plus(&ways[1]);
         let soft = &self.compliance * (1.0 / (time * time));
         let anchor = HeldRows::new(self.anchor_rows(&axes[0]), &way, &soft);
@@ -151,7 +151,7 @@ impl JointGroup {
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|axis| (Vector3::known(axis), ONE))
     }
 
-    /// The axes about which the bodies do not turn against each other.
+    /// The axes about which the bodies must not rotate relative to each other.
     fn turn_rows(&self, axes: &[BodyAxes; 2]) -> [(Vector3, Quantity); 3] {
         let [one, two, none] = &self.locks;
         let [a, b, c] = axes[0].0.clone();
@@ -160,7 +160,7 @@ impl JointGroup {
         [(a, none.clone()), (b, one + none), (third, one + two + none)]
     }
 
-    /// How far the child is turned about them.
+    /// The rotation errors about these axes.
     fn turn_errors(&self, axes: &[BodyAxes; 2]) -> [Quantity; 3] {
         let [one, two, none] = &self.locks;
         let entry = |a: usize, b: usize| axes[0].0[a].dot(&axes[1].0[b]);
@@ -178,7 +178,8 @@ impl JointGroup {
     }
 }
 
-/// Rows that are held together: their directions, which of them there are, and the inverse of what they give way.
+/// Constraint rows that are solved together: their directions, which of them exist, and the inverse of their
+/// compliance matrix.
 struct HeldRows {
     rows: [(Vector3, Quantity); 3],
     inverse: Symmetric,
@@ -190,7 +191,7 @@ impl HeldRows {
         let entry = |a: usize, b: usize| {
             let both = &rows[a].1 * &rows[b].1;
             let value = if both.is_zero() { ZERO } else { both * rows[a].0.dot(&turned[b]) };
-            // A row that is not there must not make the matrix singular.
+            // A row that does not exist must not make the matrix singular.
             if a == b { value + (ONE - &rows[a].1) + &rows[a].1 * soft } else { value }
         };
         let matrix = Symmetric {
@@ -204,7 +205,7 @@ impl HeldRows {
         HeldRows { rows, inverse: matrix.inverse() }
     }
 
-    /// The push that takes away these speeds along the rows.
+    /// The impulse that removes these speeds along the rows.
     fn push(&self, speeds: [Quantity; 3]) -> Vector3 {
         let [x, y, z] = [0, 1, 2].map(|n| &self.rows[n].1 * &speeds[n]);
         let along = self.inverse.times(&Vector3::new(x, y, z));
@@ -217,14 +218,14 @@ impl HeldRows {
     }
 }
 
-/// A group with what does not change in a sub-step.
+/// A group with everything that is constant during a sub-step.
 pub(crate) struct PreparedJoints<'a> {
     group: &'a JointGroup,
     sides: [ConstraintSide; 2],
     axes: [BodyAxes; 2],
     arms: [Vector3; 2],
     gap: Vector3,
-    /// How the anchors give way to a push, masses whole.
+    /// The inverse effective mass of the anchors, with unsplit masses.
     whole: Symmetric,
     anchor: HeldRows,
     turns: HeldRows,
@@ -237,7 +238,7 @@ impl PreparedJoints<'_> {
         [self.group.parent.as_ref(), Some(&self.group.child)]
     }
 
-    /// Adds pushes of springs, dampers, limits and motors along the freedoms of the joints.
+    /// Adds the impulses of springs, dampers, limits and motors along the degrees of freedom of the joints.
     pub fn drive(&self, velocities: &Velocities, actions: Option<&Tensor>, pushes: &mut Velocities) {
         let group = self.group;
         let moving = self.indices().map(|index| velocities.side(index));
@@ -271,19 +272,19 @@ impl PreparedJoints<'_> {
             torque = torque - spin.scaled(&scale);
         }
         if !self.group.slide && !torque.is_zero() {
-            // The anchor holds against the torque at once, so that less is left for the passes.
+            // The anchor reacts to the torque at once, so that less is left for the passes.
             push = push - self.whole.inverse().times(&self.wrench(&torque));
         }
         self.apply(&push, &torque, self.time, pushes);
     }
 
-    /// How a torque on the child, and its opposite on the parent, moves their anchors apart.
+    /// How a torque on the child, with its opposite on the parent, separates their anchors.
     fn wrench(&self, torque: &Vector3) -> Vector3 {
         let turned = self.sides.each_ref().map(|side| side.inertia.times(torque));
         turned[0].cross(&self.arms[0]) + turned[1].cross(&self.arms[1])
     }
 
-    /// How easily the bodies turn against each other about an axis while the anchor holds.
+    /// The inverse effective inertia of the relative rotation about an axis while the anchor is held.
     fn ease(&self, axis: &Vector3, firm: &Symmetric) -> Quantity {
         let free = axis.dot(&self.sides[0].inertia.plus(&self.sides[1].inertia).times(axis));
         if self.group.slide {
@@ -303,7 +304,7 @@ impl PreparedJoints<'_> {
         }
     }
 
-    /// One pass: adds the pushes that hold the joints.
+    /// One pass: adds the impulses that hold the joints.
     pub fn hold(&self, velocities: &Velocities, pushes: &mut Velocities) {
         let mut moving = self.indices().map(|index| velocities.side(index));
         let (mut push, mut torque) = (Vector3::zero(), Vector3::zero());
@@ -327,7 +328,7 @@ impl PreparedJoints<'_> {
         self.apply(&push, &torque, 1.0, pushes);
     }
 
-    /// What a push and a torque do to both bodies' shares of mass.
+    /// Applies an impulse and a torque impulse to both bodies' shares of mass.
     fn feel(&self, push: &Vector3, torque: &Vector3, moving: &mut [Moving; 2]) {
         if push.is_zero() && torque.is_zero() {
             return;
@@ -341,7 +342,7 @@ impl PreparedJoints<'_> {
         }
     }
 
-    /// The freedoms of the joints: of the slide, then the three angles, each with its speed.
+    /// The degrees of freedom of the joints: the slide, then the three angles, each with its speed.
     pub fn freedoms(&self, velocities: &Velocities) -> [(Quantity, Quantity); 4] {
         let moving = self.indices().map(|index| velocities.side(index));
         let spin = &moving[1].spin - &moving[0].spin;
@@ -353,7 +354,7 @@ impl PreparedJoints<'_> {
         [(along.dot(&self.gap), speed), (a, ra), (b, rb), (c, rc)]
     }
 
-    /// How far apart the anchors are.
+    /// The distance between the anchors.
     pub fn gap(&self) -> Quantity {
         let slip = self.anchor.speeds(&self.gap);
         let along = [0, 1, 2].map(|n| (&slip[n] * &self.anchor.rows[n].1).square());
@@ -362,7 +363,7 @@ impl PreparedJoints<'_> {
     }
 }
 
-/// The three angles, one after the other: about the parent's first axis, the turned second, the child's third.
+/// The three angles in sequence: about the parent's first axis, the rotated second, the child's third.
 fn angles(axes: &[BodyAxes; 2]) -> [Quantity; 3] {
     let entry = |a: usize, b: usize| axes[0].0[a].dot(&axes[1].0[b]);
     let sine = entry(0, 2);
@@ -374,11 +375,11 @@ fn angles(axes: &[BodyAxes; 2]) -> [Quantity; 3] {
     ]
 }
 
-/// The axes of the three angles now, and how fast the angles change.
+/// The current axes of the three angles, and their rates of change.
 fn rates(axes: &[BodyAxes; 2], spin: &Vector3) -> [(Vector3, Quantity); 3] {
     let (first, third) = (&axes[0].0[0], &axes[1].0[2]);
     let sine = first.dot(third);
-    // Where the first and the third axis meet, speeds about them cannot be told apart.
+    // Where the first and the third axis coincide (gimbal lock), speeds about them cannot be told apart.
     let square = (ONE - sine.square()).maximum(&Quantity::Known(0.02));
     let second = third.cross(first).scaled(&square.sqrt().recip());
     let (along, across) = (spin.dot(first), spin.dot(third));

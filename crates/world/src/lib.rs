@@ -1,8 +1,8 @@
 //! Worlds of rigid bodies as tensors: joints, motors, contacts, sensors, and gradients through time.
 //!
-//! A world is data: a [`Description`] in JSON, and a [`WorldState`] of four tensors with the worlds as their first axis.
-//! [`World::reset`], [`World::step`] and [`World::observe`] record graphs like any other op, so thousands of worlds run
-//! at once, a roll-out is one loop on any device, and gradients come by themselves.
+//! A world is data: a [`Description`] in JSON, and a [`WorldState`] of four tensors with the worlds as their
+//! first axis. [`World::reset`], [`World::step`] and [`World::observe`] record graphs like any other op, so
+//! thousands of worlds run at once, a roll-out is one loop on any device, and gradients need no extra code.
 //!
 //! ```
 //! use farad_tensor::{Device, Tensor};
@@ -19,7 +19,8 @@
 //! # Ok::<(), farad_tensor::Error>(())
 //! ```
 //!
-//! Start at [`World`]. The schema of descriptions, the solver and what is approximate are in `docs/worlds.md`.
+//! Start at [`World`]. The schema of descriptions, the solver and its approximations are documented in
+//! `docs/worlds.md`.
 
 mod assembly;
 mod bodies;

@@ -1,7 +1,8 @@
-//! Numbers of a world's graph that are known or not: what is known is folded while the graph is written.
+//! Numbers in a world's graph that may be known constants; these are folded while the graph is written.
 //!
-//! In the plane most components of vectors are zero. They cost nothing, because a product with a known zero is a known
-//! zero. So the plane and space are the same code. Invariant: a tensor in here is `[worlds, rows, 1]` or broadcasts to it.
+//! In the plane most components of vectors are zero. They cost nothing, because a product with a known zero is
+//! a known zero. So the plane and space share the same code. Invariant: a tensor here has shape
+//! `[worlds, rows, 1]` or broadcasts to it.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -20,7 +21,7 @@ pub(crate) const ONE: Quantity = Quantity::Known(1.0);
 use Quantity::{Known, Tensor as Of};
 
 impl Quantity {
-    /// One number per row: known if they are all the same.
+    /// One number per row; a known constant if all are equal.
     pub fn column(rows: &[f64], device: &Device) -> Quantity {
         match rows {
             [] => ZERO,
@@ -87,7 +88,7 @@ impl Quantity {
         self.maximum(low).minimum(high)
     }
 
-    /// `a` where this is above zero, else `b`.
+    /// `a` where this is positive, otherwise `b`.
     pub fn positive(&self, a: &Quantity, b: &Quantity) -> Quantity {
         match self {
             Known(value) => (if *value > 0.0 { a } else { b }).clone(),
@@ -98,7 +99,7 @@ impl Quantity {
                 };
                 let (mask, a, b) = (value.greater(0.0), like(a), like(b));
                 let shape = [&mask, &a, &b].map(|t| t.shape());
-                // The largest of the three: rows of constants have no axis of worlds.
+                // The largest of the three shapes: rows of constants have no worlds axis.
                 let whole = shape.iter().max_by_key(|s| (s.rank(), s.numel())).copied();
                 let whole = whole.unwrap_or_else(|| mask.shape());
                 let [mask, a, b] = [mask, a, b].map(|t| t.broadcast_to(whole));
@@ -213,12 +214,12 @@ impl Neg for Quantity {
     }
 }
 
-/// The angle of the point `(x, y)`, from −π to π; what is written off it is below 1e-7.
+/// The angle of the point `(x, y)`, from −π to π; the truncation error is below 1e-7.
 pub(crate) fn arctangent(y: &Quantity, x: &Quantity) -> Quantity {
     if let (Known(y), Known(x)) = (y, x) {
         return Known(y.atan2(*x));
     }
-    // Three times halved, the tangent of an acute angle is below 0.2: a short series holds.
+    // Halved three times, the tangent of an acute angle is below 0.2, where a short series is accurate.
     let length = (y.square() + x.square() + 1e-30).sqrt();
     let half = y.over(&(length + x.abs()));
     let halved = |t: &Quantity| t.over(&((t.square() + 1.0).sqrt() + 1.0));

@@ -1,6 +1,6 @@
-//! Starts: the described one, with joints turned and bodies moving a little otherwise in every world.
+//! Initial states: the described one, with random joint angles and velocities in every world.
 //!
-//! Invariant: a start has no gaps in joints that form a tree, whatever the noise.
+//! Invariant: in joints that form a tree, anchors coincide at the start, whatever the noise.
 
 use farad_tensor::Tensor;
 
@@ -12,14 +12,14 @@ use crate::state::WorldState;
 use crate::vector::{Rotation, Vector3};
 use crate::world::World;
 
-/// A turn and a shift of what stands in the world.
+/// A rotation and a translation in the world.
 #[derive(Clone)]
 struct StartShift {
     turn: Rotation,
     by: Vector3,
 }
 
-/// The starts that these uniform numbers make.
+/// The initial states made from these uniform numbers.
 #[track_caller]
 pub(crate) fn started(world: &World, noise: &Tensor) -> WorldState {
     let wanted = world.noise();
@@ -65,7 +65,7 @@ pub(crate) fn started(world: &World, noise: &Tensor) -> WorldState {
     world.packed(&slots, worlds)
 }
 
-/// How every body is turned and shifted by the noise of the joints that it hangs on.
+/// How the noise of its ancestor joints rotates and shifts every body.
 fn shifts(world: &World, draw: &dyn Fn(usize, f64) -> Quantity) -> Vec<StartShift> {
     let none = StartShift { turn: Rotation::known(Quaternion::NONE.0), by: Vector3::zero() };
     let amounts = &world.description.start;
@@ -73,7 +73,7 @@ fn shifts(world: &World, draw: &dyn Fn(usize, f64) -> Quantity) -> Vec<StartShif
     let mut found: Vec<Option<StartShift>> = vec![None; bodies.len()];
     let is_child = |body: usize| joints.iter().any(|joint| joint.child == body);
     (0..bodies.len()).filter(|&body| !is_child(body)).for_each(|body| found[body] = Some(none.clone()));
-    // From parents to children, as often as a chain may be long.
+    // From parents to children, as often as the longest chain may need.
     for _ in 0..joints.len() {
         for (n, joint) in joints.iter().enumerate() {
             let parent = match joint.parent {
@@ -101,7 +101,7 @@ fn shifts(world: &World, draw: &dyn Fn(usize, f64) -> Quantity) -> Vec<StartShif
     found.into_iter().map(|shift| shift.unwrap_or_else(|| none.clone())).collect()
 }
 
-/// A turn about an axis through a point.
+/// A rotation about an axis through a point.
 fn about(point: Point3, axis: Point3, angle: &Quantity) -> StartShift {
     let (cosine, sine) = match angle {
         Quantity::Known(angle) => ((angle / 2.0).cos().into(), (angle / 2.0).sin().into()),

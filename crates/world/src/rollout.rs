@@ -1,21 +1,21 @@
 //! Roll-outs: thousands of steps as one loop, with gradients through time.
 //!
-//! A roll-out is a loop over sub-steps, so its graph is that of one sub-step, however long it is. Invariant: cutting
-//! gradients and computing states again change no state.
+//! A roll-out is a loop over sub-steps, so its graph has the size of one sub-step, however long it is.
+//! Invariant: truncating gradients and recomputing states change no state.
 
 use farad_tensor::{DType, Tensor, checkpoint, repeat, scan};
 
 use crate::state::WorldState;
 use crate::world::World;
 
-/// What a roll-out keeps, and how gradients go through it.
+/// What a roll-out keeps, and how gradients pass through it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RolloutOptions {
-    /// Whether the states of all steps are kept, or the last only.
+    /// Whether to keep the states of all steps, or only the last.
     pub states: bool,
-    /// Cuts gradients every so many steps.
+    /// Truncates gradients every this many steps.
     pub truncate: Option<usize>,
-    /// Gradients compute the states of so many steps again, instead of keeping those of all steps.
+    /// Gradients recompute the states of this many steps at a time, instead of keeping those of all steps.
     pub checkpoint: Option<usize>,
 }
 
@@ -26,28 +26,28 @@ impl RolloutOptions {
     }
 }
 
-/// What came out of a roll-out.
+/// The result of a roll-out.
 pub struct Rollout {
     /// The state after the last step.
     pub last: WorldState,
-    /// The states after every step, with an axis of steps before the others: `[steps, worlds, bodies, ..]`.
+    /// The states after every step, with a leading axis of steps: `[steps, worlds, bodies, ..]`.
     pub states: Option<WorldState>,
 }
 
-/// What came out of a roll-out with a policy.
+/// The result of a roll-out with a policy.
 pub struct DrivenRollout {
     /// The state after the last step.
     pub last: WorldState,
     /// The states after every step, `[steps, worlds, bodies, ..]`.
     pub states: WorldState,
-    /// What the policy saw before every step, `[steps, worlds, observations]`.
+    /// The observations before every step, `[steps, worlds, observations]`.
     pub observations: Tensor,
-    /// What it did, `[steps, worlds, motors]`.
+    /// The actions, `[steps, worlds, motors]`.
     pub actions: Tensor,
 }
 
 impl World {
-    /// As many steps as there are actions, `[steps, worlds, motors]`.
+    /// Runs as many steps as there are actions, `[steps, worlds, motors]`.
     ///
     /// ```
     /// use farad_tensor::{Device, Tensor};
@@ -94,10 +94,12 @@ impl World {
         Rollout { last: state, states }
     }
 
-    /// Steps whose actions a policy decides by what it observes, `[worlds, observations]` to `[worlds, motors]`.
+    /// Runs steps whose actions a policy chooses from observations, `[worlds, observations]` to
+    /// `[worlds, motors]`.
     ///
-    /// One loop over sub-steps, too: the policy's graph is in its body, and what it gives holds for the sub-steps of a
-    /// step. It is computed in every sub-step, so this is for worlds whose step is too large to be written out in a loop.
+    /// This is one loop over sub-steps, too, with the policy's graph in its body. The action is the same for
+    /// all sub-steps of a step, but it is recomputed in each of them. So this is meant for worlds whose step is
+    /// too large to be the body of a loop.
     ///
     /// ```
     /// use farad_tensor::Device;
@@ -155,7 +157,7 @@ impl World {
     ) -> (WorldState, Option<WorldState>) {
         let (steps, worlds, motors) = (actions.shape()[0], actions.shape()[1], actions.shape()[2]);
         let substeps = self.description.substeps;
-        // Without motors there is still something to count the steps by.
+        // Without motors, a dummy column still counts the steps.
         let width = motors.max(1);
         let held =
             if motors == 0 { Tensor::zeros([steps, worlds, 1], self.device()) } else { actions.clone() };
@@ -183,7 +185,7 @@ impl World {
         (WorldState::from_tensors(&last), states)
     }
 
-    /// Zero where gradients are cut, else one, for every sub-step.
+    /// For every sub-step, zero where gradients are truncated, otherwise one.
     fn flags(&self, steps: usize, first: usize, every: usize) -> Tensor {
         let substeps = self.description.substeps;
         let flag = |n: usize| {
@@ -193,7 +195,8 @@ impl World {
         Tensor::from_vec((0..steps * substeps).map(flag).collect(), [steps * substeps], self.device())
     }
 
-    /// An error that names step, world and body if something exploded in a roll-out that kept its states, or at its end.
+    /// An error that names step, world and body if a roll-out that kept its states exploded, or if its last
+    /// state did.
     pub fn check_rollout(&self, rollout: &Rollout) -> Result<(), farad_tensor::Error> {
         let Some(states) = &rollout.states else { return self.check(&rollout.last) };
         let sane = |t: &Tensor| t.abs().flatten(1).max_axes([1]).less(1e4);
@@ -205,7 +208,7 @@ impl World {
     }
 }
 
-/// The same state; gradients go through it where the flag is one.
+/// The same state; gradients pass through it where the flag is one.
 fn cut(state: &WorldState, flag: &Tensor) -> WorldState {
     let one = |t: &Tensor| {
         let still = t.stop_gradient();

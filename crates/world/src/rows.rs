@@ -1,8 +1,9 @@
-//! From bodies to the rows of constraints and back: constant gathers, and sums in a fixed order.
+//! Gathers body quantities for the rows of constraints, and sums row quantities into bodies, in a fixed order.
 //!
-//! There are two layouts. Small worlds have every body and every constraint by itself (one row each): the whole step is
-//! arithmetic on `[worlds]`, and a roll-out is one kernel. Larger worlds have them side by side: `[worlds, bodies, 1]`,
-//! rows are gathered, and every body adds up what its rows give it, in order. Invariant: both compute the same sums.
+//! There are two layouts. Small worlds have separate tensors for every body and every constraint (one row
+//! each). The whole step is then arithmetic on `[worlds]`, and a roll-out is one kernel. Larger worlds have all
+//! bodies in one tensor, `[worlds, bodies, 1]`. Rows are gathered from it, and every body sums the
+//! contributions of its rows, in order. Invariant: both compute the same sums.
 
 use farad_tensor::{Device, Tensor};
 
@@ -10,20 +11,20 @@ use crate::assembly::BodyRow;
 use crate::quantity::{Quantity, ZERO};
 use crate::vector::{BodyAxes, Symmetric, Vector3};
 
-/// Components that are put together at once: what one kernel writes.
+/// Components that are concatenated at once, so that one kernel writes them.
 const MOST_PACKED: usize = 8;
 
-/// How bodies and constraints lie.
+/// The layout of bodies and constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrangement {
-    /// Every one by itself.
+    /// A separate tensor for each.
     Apart,
-    /// All side by side.
+    /// All in one tensor.
     Together,
 }
 
 impl Arrangement {
-    /// Lists of rows that are computed at once.
+    /// Rows grouped into those that are computed together.
     pub fn groups<T: Clone>(self, rows: &[T]) -> Vec<Vec<T>> {
         match self {
             Arrangement::Apart => rows.iter().map(|row| vec![row.clone()]).collect(),
@@ -37,7 +38,7 @@ impl Arrangement {
 #[derive(Clone)]
 pub(crate) struct RowIndex {
     list: Vec<usize>,
-    /// The bodies of rows, `[rows]`; for every body its rows, `[bodies · most]`; and which of these there are.
+    /// The bodies of rows, `[rows]`; for every body its rows, `[bodies · most]`; and which of these exist.
     tables: Option<(Tensor, Tensor, Tensor)>,
     bodies: usize,
 }
@@ -66,25 +67,25 @@ impl RowIndex {
         self.list.len()
     }
 
-    /// A number of every row's body.
+    /// A number of every row's body, as a column.
     pub fn column(&self, bodies: &[BodyRow], of: impl Fn(&BodyRow) -> f64, device: &Device) -> Quantity {
         let rows: Vec<f64> = self.list.iter().map(|&body| of(&bodies[body])).collect();
         Quantity::column(&rows, device)
     }
 
-    /// What the bodies of the rows have, from what all bodies have.
+    /// Gathers the quantities of the rows' bodies from those of all bodies.
     pub fn take(&self, slots: &[Vec<Quantity>]) -> Vec<Quantity> {
         let Some((rows, ..)) = &self.tables else { return slots[self.list[0]].clone() };
         packed(&slots[0], self.bodies, |pack| pack.index_select(1, rows))
     }
 
-    /// Adds what the rows give to what the bodies have.
+    /// Adds the rows' contributions to the bodies' quantities.
     pub fn give(&self, given: &[Quantity], slots: &mut [Vec<Quantity>]) {
         let (slot, sums) = match &self.tables {
             None => (self.list[0], given.to_vec()),
             Some((_, back, mask)) => {
                 let most = mask.shape()[1];
-                // A number that all rows give counts once per row.
+                // A known number counts once per row.
                 let known = |part: &Quantity| match part {
                     Quantity::Known(value) if *value != 0.0 => (mask.sum_axes([1]) * *value).into(),
                     part => part.clone(),
@@ -103,7 +104,7 @@ impl RowIndex {
     }
 }
 
-/// Moves the components that are tensors, a few at a time side by side. What is known stays known.
+/// Applies `rule` to the components that are tensors, a few concatenated at a time. Known numbers stay known.
 fn packed(parts: &[Quantity], rows: usize, rule: impl Fn(&Tensor) -> Tensor) -> Vec<Quantity> {
     let mut moved: Vec<Quantity> = parts.to_vec();
     let worlds = |t: &Tensor| if t.rank() == 3 { t.shape()[0] } else { 1 };
@@ -126,7 +127,7 @@ fn packed(parts: &[Quantity], rows: usize, rule: impl Fn(&Tensor) -> Tensor) -> 
     moved
 }
 
-/// What a constraint sees of a body.
+/// What a constraint reads of one of its bodies.
 #[derive(Clone)]
 pub(crate) struct ConstraintSide {
     pub at: Vector3,
@@ -135,12 +136,12 @@ pub(crate) struct ConstraintSide {
     pub inertia: Symmetric,
     /// The inverse mass.
     pub mass: Quantity,
-    /// Among how many constraints the mass is split.
+    /// The number of constraints that the mass is split among.
     pub split: Quantity,
 }
 
 impl ConstraintSide {
-    /// What does not move: places in it are places in the world.
+    /// The fixed world: points in it have world coordinates.
     pub fn world() -> ConstraintSide {
         let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         ConstraintSide {
@@ -152,14 +153,14 @@ impl ConstraintSide {
         }
     }
 
-    /// How the body gives way at an arm to a push.
+    /// The inverse effective mass of the body at an arm.
     pub fn give_way(&self, arm: &Vector3) -> Symmetric {
         let mass = Vector3::new(self.mass.clone(), self.mass.clone(), self.mass.clone());
         Symmetric::diagonal(&mass).plus(&self.inertia.at_arm(arm))
     }
 }
 
-/// Velocity and spin.
+/// Velocity and angular velocity.
 #[derive(Clone)]
 pub(crate) struct Moving {
     pub velocity: Vector3,

@@ -1,4 +1,4 @@
-//! What is observed of a world: a row per kind of sensor.
+//! Observations of a world: one row per kind of sensor.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use crate::quantity::Quantity;
 use crate::state::WorldState;
 use crate::world::World;
 
-/// A touch is nearer than this, in meters.
+/// Bodies closer than this touch, in meters.
 const NEAR: f64 = 2e-3;
 
 /// A kind of sensor.
@@ -19,7 +19,7 @@ pub struct SensorRow {
     pub name: &'static str,
     /// What it observes.
     pub help: &'static str,
-    /// Whether it is of a joint's axis, or else of a body.
+    /// Whether it observes a joint's axis; otherwise it observes a body.
     pub of_joint: bool,
     /// How many numbers it gives: in the plane, and in space.
     pub widths: [usize; 2],
@@ -30,7 +30,7 @@ pub struct SensorRow {
 pub static SENSORS: &[SensorRow] = &[
     SensorRow {
         name: "position",
-        help: "where the center of mass is",
+        help: "the position of the center of mass",
         of_joint: false,
         widths: [2, 3],
         read: |r, body, _| r.of_body(&r.state.position, body),
@@ -58,7 +58,7 @@ pub static SENSORS: &[SensorRow] = &[
     },
     SensorRow {
         name: "height",
-        help: "how high the center of mass is",
+        help: "the height of the center of mass",
         of_joint: false,
         widths: [1, 1],
         read: |r, body, _| {
@@ -90,24 +90,24 @@ pub static SENSORS: &[SensorRow] = &[
     },
     SensorRow {
         name: "joint_angle",
-        help: "the angle of a joint's axis, or how far a slide is",
+        help: "the angle of a joint's axis, or the position of a slide",
         of_joint: true,
         widths: [1, 1],
         read: |r, joint, axis| r.freedom(joint, axis).0,
     },
     SensorRow {
         name: "joint_velocity",
-        help: "how fast that changes",
+        help: "the speed of that",
         of_joint: true,
         widths: [1, 1],
         read: |r, joint, axis| r.freedom(joint, axis).1,
     },
 ];
 
-/// A sensor of a world: its row, whose it is, and what it is multiplied by.
+/// A sensor of a world: its row, what it observes, and its factor.
 pub(crate) struct WiredSensor {
     pub row: &'static SensorRow,
-    /// The body, or the rigid joint.
+    /// The index of the body, or of the rigid joint.
     pub of: usize,
     pub axis: usize,
     pub scale: f64,
@@ -120,7 +120,7 @@ pub(crate) struct Readings<'a> {
     posed: PosedBodies,
     velocities: Velocities,
     slots: usize,
-    /// The freedoms of every group of joints, once one is asked for.
+    /// The degrees of freedom of every group of joints, computed on demand.
     freedoms: RefCell<Vec<Option<[(Quantity, Quantity); 4]>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Runge and Kutta's method of order four, for worlds whose forces are smooth: springs, gravity, drag.
+//! Fourth-order Runge-Kutta, for worlds with smooth forces: springs, gravity, drag.
 
 use crate::bodies::{BodySlot, PosedBodies, Velocities};
 use crate::quantity::Quantity;
@@ -6,7 +6,7 @@ use crate::rows::Moving;
 use crate::solver::Solver;
 use crate::vector::{Rotation, Vector3};
 
-/// Places, quaternions, velocities and spins, or how fast they change.
+/// Positions, quaternions, velocities and angular velocities, or their derivatives.
 type FlatBody = Vec<Quantity>;
 
 fn flat(slot: &BodySlot) -> FlatBody {
@@ -25,7 +25,7 @@ fn slot(flat: &FlatBody) -> BodySlot {
 }
 
 impl Solver {
-    /// Moves all bodies by a time, by four looks at the forces.
+    /// Moves all bodies by a time step, with four evaluations of the forces.
     pub fn smooth_substep(&self, slots: &[BodySlot], forces: Option<&[Vector3]>, time: f64) -> Vec<BodySlot> {
         let start: Vec<FlatBody> = slots.iter().map(flat).collect();
         let ahead = |slopes: &[FlatBody], by: f64| -> Vec<BodySlot> {
@@ -51,7 +51,7 @@ impl Solver {
         ahead(&means, time).into_iter().map(unit).collect()
     }
 
-    /// How fast everything changes.
+    /// The derivatives of everything.
     fn slopes(&self, slots: &[BodySlot], forces: Option<&[Vector3]>) -> Vec<FlatBody> {
         let posed = self.posed(slots);
         let shown = PosedBodies::new(&posed);

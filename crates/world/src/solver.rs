@@ -1,8 +1,9 @@
 //! One sub-step: forces, constraints, motion.
 //!
-//! Maximal coordinates, semi-implicit: forces change velocities, constraints change velocities (all side by side, every
-//! body's mass split among its constraints), and bodies move with what comes out. Velocities are the state, never
-//! differences of places, so that f32 keeps them. Start at [`Solver::substep`].
+//! Maximal coordinates, semi-implicit. Forces change velocities, then constraints change velocities (all in
+//! parallel, with every body's mass split among its constraints), and bodies move with the result. Velocities
+//! are part of the state and never computed as differences of positions, so that f32 keeps their precision.
+//! Start at [`Solver::substep`].
 
 use farad_tensor::{Device, Tensor};
 
@@ -17,10 +18,10 @@ use crate::rows::{Arrangement, Moving};
 use crate::springs::SpringGroup;
 use crate::vector::{BodyAxes, Symmetric, Vector3};
 
-/// Rows (bodies, joints, contacts) up to which a world is computed row by row.
+/// Most rows (bodies, joints, contacts) of a world that is computed row by row.
 const FEW_ROWS: usize = 6;
 
-/// What bodies are made of, as columns of a slot.
+/// Constant properties of bodies, as columns of a slot.
 pub(crate) struct BodyColumns {
     pub mass: Quantity,
     pub inverse_mass: Quantity,
@@ -31,7 +32,7 @@ pub(crate) struct BodyColumns {
     angular_drag: Quantity,
 }
 
-/// Everything that a step of a world is written from.
+/// Everything that is needed to write a step of a world.
 pub(crate) struct Solver {
     pub arrangement: Arrangement,
     pub plane: bool,
@@ -42,7 +43,7 @@ pub(crate) struct Solver {
     pub contacts: Vec<ContactGroup>,
     rule: ContactRule,
     iterations: usize,
-    /// Whether all bodies are as easily turned about any axis, so that spin never changes by itself.
+    /// Whether the inertia of every body is isotropic, so that angular velocities never change by themselves.
     round: bool,
 }
 
@@ -72,7 +73,7 @@ impl Solver {
         }
     }
 
-    /// Where bodies are, with what follows from it.
+    /// The position of bodies, and what follows from their rotation.
     pub fn posed(&self, slots: &[BodySlot]) -> Vec<Posed> {
         let pose = |(slot, columns): (&BodySlot, &BodyColumns)| {
             let axes = slot.turn.axes();
@@ -86,7 +87,7 @@ impl Solver {
         slots.iter().zip(&self.columns).map(pose).collect()
     }
 
-    /// Moves all bodies by a time. A force of its own on every body may be given, one vector per slot.
+    /// Moves all bodies by a time step. Optional forces act on the bodies, one vector per slot.
     pub fn substep(
         &self,
         slots: &[BodySlot],
@@ -126,7 +127,7 @@ impl Solver {
             .collect()
     }
 
-    /// Velocities after gravity, drag, and what else pushes.
+    /// Velocities after gravity, drag and other forces.
     fn pushed(
         &self,
         posed: &[Posed],
@@ -162,10 +163,11 @@ impl Solver {
         let mut turn = slot.turn.turned(&moving.spin, time);
         let mut spin = moving.spin.clone();
         if !self.round {
-            // The angular momentum stays, so the spin follows the axes.
+            // The angular momentum stays constant, so the angular velocity follows the axes.
             let momentum = posed.axes.out(&columns.inertia.times(&posed.axes.own(&spin)));
             if self.joints.is_empty() {
-                // Free bodies turn with the spin of half the time. Joints want the spin that they were solved for.
+                // Free bodies rotate with the angular velocity at half the time step. Joints need the one that
+                // they were solved for.
                 let change = posed.inertia.times(&spin.cross(&momentum));
                 turn = slot.turn.turned(&(&spin - &change * (time / 2.0)), time);
             }
@@ -216,7 +218,7 @@ impl BodyColumns {
         !(self.linear_drag.is_zero() && self.quadratic_drag.is_zero() && self.angular_drag.is_zero())
     }
 
-    /// Velocities after a time of drag, implicitly: drag never turns a velocity around.
+    /// Velocities after a time step of drag, implicitly: drag never reverses a velocity.
     fn slowed(&self, axes: &BodyAxes, moving: Moving, time: f64) -> Moving {
         if !self.has_drag() {
             return moving;

@@ -10,7 +10,7 @@ use crate::quantity::{Quantity, ZERO};
 use crate::rows::{Arrangement, RowIndex};
 use crate::vector::Vector3;
 
-/// Springs that are computed at once.
+/// Springs that are computed together.
 pub(crate) struct SpringGroup {
     sides: [Option<RowIndex>; 2],
     masses: [Quantity; 2],
@@ -54,7 +54,7 @@ impl SpringGroup {
         }
     }
 
-    /// Adds the pushes of a time; of no time at all, the forces.
+    /// Adds the impulses over a time step; for a time of zero, the forces.
     pub fn push(&self, posed: &PosedBodies, velocities: &Velocities, time: f64, pushes: &mut Velocities) {
         let sides = [0, 1].map(|n| posed.side(self.sides[n].as_ref(), &self.masses[n], &ZERO));
         let moving = [0, 1].map(|n| velocities.side(self.sides[n].as_ref()));
@@ -78,7 +78,7 @@ impl SpringGroup {
         }
     }
 
-    /// The energy of all springs of a world, row by row.
+    /// The energy of all springs of a world.
     pub fn energy(&self, posed: &PosedBodies) -> Quantity {
         let sides = [0, 1].map(|n| posed.side(self.sides[n].as_ref(), &self.masses[n], &ZERO));
         let ends = [0, 1].map(|n| &sides[n].at + sides[n].axes.out(&self.anchors[n]));

@@ -2,10 +2,11 @@
 
 use farad_tensor::Tensor;
 
-/// Where all bodies of all worlds are and how they move. In the plane vectors have two components, rotations are
-/// `[cos a/2, sin a/2]` and spins one number; in space three, a quaternion `[w, x, y, z]` and three.
+/// Positions and velocities of all bodies of all worlds. In the plane, vectors have two components, rotations
+/// are `[cos a/2, sin a/2]` and spins (angular velocities) are one number. In space, vectors have three
+/// components, rotations are quaternions `[w, x, y, z]` and spins have three components.
 ///
-/// Places and velocities are those of centers of mass.
+/// Positions and velocities are those of centers of mass.
 #[derive(Clone)]
 pub struct WorldState {
     /// `[worlds, bodies, 2 or 3]`.
@@ -19,7 +20,7 @@ pub struct WorldState {
 }
 
 impl WorldState {
-    /// How many tensors a state is.
+    /// How many tensors a state consists of.
     pub const TENSORS: usize = 4;
 
     /// The state as a list, for the carries of a loop: position, rotation, velocity, spin.
@@ -59,7 +60,8 @@ impl WorldState {
         WorldState { position, rotation, velocity, spin }
     }
 
-    /// The worlds of `other` where the mask `[worlds]` is set, else those of this state: how worlds start again.
+    /// The worlds of `other` where the mask `[worlds]` is set, otherwise those of this state. This is how
+    /// worlds restart.
     #[track_caller]
     pub fn replaced(&self, mask: &Tensor, other: &WorldState) -> WorldState {
         let [a, b, c, d] = self.tensors();
@@ -71,12 +73,12 @@ impl WorldState {
         WorldState { position: pick(a, e), rotation: pick(b, f), velocity: pick(c, g), spin: pick(d, h) }
     }
 
-    /// The same numbers, through which no gradient goes.
+    /// The same state, without gradients.
     pub fn stop_gradient(&self) -> WorldState {
         self.map(Tensor::stop_gradient)
     }
 
-    /// One world of a state, still with an axis of worlds.
+    /// One world of a state; it keeps the worlds axis.
     #[track_caller]
     pub fn world(&self, n: usize) -> WorldState {
         self.map(|tensor| tensor.narrow(0, n, 1))

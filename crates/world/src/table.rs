@@ -1,13 +1,13 @@
-//! The worlds that come with this crate: a file and a row each.
+//! The built-in worlds: one file and one row each.
 
 use crate::description::Description;
 use crate::error::{WorldError, WorldResult};
 
-/// A world that comes with this crate.
+/// A built-in world.
 pub struct WorldRow {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// What it is, in one line.
     pub help: &'static str,
     /// Its description, as JSON.
     pub json: &'static str,
@@ -15,7 +15,7 @@ pub struct WorldRow {
 
 macro_rules! worlds {
     ($($name:literal $help:literal;)*) => {
-        /// The worlds that come with this crate.
+        /// The built-in worlds.
         pub static WORLDS: &[WorldRow] = &[$(WorldRow {
             name: $name,
             help: $help,
@@ -36,7 +36,7 @@ worlds! {
     "humanoid" "sixteen bodies with 21 hinges, after the model of MuJoCo MJX";
 }
 
-/// The description of a world of the table.
+/// The description of a built-in world.
 pub(crate) fn described(name: &str) -> WorldResult<Description> {
     match WORLDS.iter().find(|row| row.name == name) {
         Some(row) => Description::from_json(row.json),

@@ -55,12 +55,12 @@ impl Vector3 {
         self.dot(self)
     }
 
-    /// The length, or a little above it near zero, so that it has a slope everywhere.
+    /// The length, slightly larger near zero so that it is differentiable everywhere.
     pub fn length(&self, least: f64) -> Quantity {
         (self.square() + least * least).sqrt()
     }
 
-    /// The vector of length one; shorter than that where it is not much longer than `least`.
+    /// The unit vector; shorter where the vector is not much longer than `least`.
     pub fn unit(&self, least: f64) -> Vector3 {
         self.scaled(&self.length(least).recip())
     }
@@ -120,7 +120,7 @@ impl Rotation {
         Rotation { w: q[0].into(), v: Vector3::known([q[1], q[2], q[3]]) }
     }
 
-    /// This rotation after the other.
+    /// This rotation applied after the other.
     pub fn after(&self, other: &Rotation) -> Rotation {
         Rotation {
             w: &self.w * &other.w - self.v.dot(&other.v),
@@ -128,11 +128,11 @@ impl Rotation {
         }
     }
 
-    /// Turned by a spin in world axes for a time, by the exponential map to the third order.
+    /// Rotated with an angular velocity in world axes for a time, by the exponential map to third order.
     pub fn turned(&self, spin: &Vector3, time: f64) -> Rotation {
         let half = spin * (time / 2.0);
         let square = half.square();
-        // The series of cosine and of sine over the angle; normalizing takes up what is left.
+        // The series of cosine and of sine over the angle; normalizing removes the remaining error.
         let turn = Rotation { w: ONE - &square * 0.5, v: half.scaled(&(ONE - &square * (1.0 / 6.0))) };
         let next = turn.after(self);
         let scale = (next.w.square() + next.v.square()).sqrt().recip();
@@ -153,7 +153,7 @@ impl Rotation {
     }
 }
 
-/// A rotation as a matrix, by columns: where the body's own axes point.
+/// A rotation as a matrix: its columns are the body's axes in world coordinates.
 #[derive(Clone)]
 pub(crate) struct BodyAxes(pub [Vector3; 3]);
 
@@ -245,7 +245,8 @@ impl Symmetric {
         &self.xx + &self.yy + &self.zz
     }
 
-    /// How a push at a point of a body moves that point by turning the body: `−[r] J [r]` of an inverse inertia `J`.
+    /// How an impulse at a point of a body moves that point by rotating the body: `−[r] J [r]` for an inverse
+    /// inertia `J`.
     pub fn at_arm(&self, r: &Vector3) -> Symmetric {
         // The columns of J [r]ᵀ are J applied to the unit vectors crossed with r.
         let crossed = [
@@ -265,7 +266,7 @@ impl Symmetric {
         }
     }
 
-    /// The inverse. Axes that are known to be zero (in the plane) stay out of it.
+    /// The inverse. Axes that are known zeros (in the plane) are left out.
     pub fn inverse(&self) -> Symmetric {
         let idle = |d: &Quantity| if d.is_zero() { ONE } else { d.clone() };
         let (xx, yy, zz) = (idle(&self.xx), idle(&self.yy), idle(&self.zz));

@@ -1,4 +1,4 @@
-//! A world that runs: reset, step, observe, and what is conserved in it.
+//! A world that runs: reset, step, observe, and its conserved quantities.
 //!
 //! Invariant: everything here records graphs and runs nothing. Worlds are the first axis of every tensor.
 
@@ -15,7 +15,7 @@ use crate::solver::Solver;
 use crate::state::WorldState;
 use crate::vector::Vector3;
 
-/// Many copies of a described world on a device.
+/// Many copies of a described world, on a device.
 ///
 /// ```
 /// use farad_tensor::{Device, Tensor};
@@ -34,7 +34,7 @@ pub struct World {
     pub(crate) assembly: Assembly,
     pub(crate) solver: Solver,
     sensors: Vec<WiredSensor>,
-    /// Of every rigid joint: its group and its row there.
+    /// For every rigid joint: its group and its row there.
     pub(crate) joint_places: Vec<(usize, usize)>,
     device: Device,
 }
@@ -72,12 +72,12 @@ impl World {
         })
     }
 
-    /// A world of the table [`WORLDS`](crate::WORLDS).
+    /// A built-in world, from [`WORLDS`](crate::WORLDS).
     pub fn named(name: &str, device: &Device) -> WorldResult<World> {
         World::new(&crate::table::described(name)?, device)
     }
 
-    /// What it was made of.
+    /// Its description.
     pub fn description(&self) -> &Description {
         &self.description
     }
@@ -97,46 +97,46 @@ impl World {
         self.description.motors.len()
     }
 
-    /// Least and most of every action.
+    /// The lowest and highest value of every action.
     pub fn ranges(&self) -> Vec<[f64; 2]> {
         self.description.motors.iter().map(|motor| motor.range).collect()
     }
 
-    /// How many numbers are observed of a world.
+    /// How many numbers are observed of each world.
     pub fn observations(&self) -> usize {
         let plane = usize::from(!self.solver.plane);
         self.sensors.iter().map(|sensor| sensor.row.widths[plane]).sum()
     }
 
-    /// The time of a step, in seconds.
+    /// The length of a step, in seconds.
     pub fn time_step(&self) -> f64 {
         self.description.time_step
     }
 
-    /// The number of a body.
+    /// The index of a body.
     pub fn body(&self, name: &str) -> Option<usize> {
         self.description.body(name)
     }
 
-    /// Possible contacts of a world: each is computed in every sub-step.
+    /// The number of possible contacts of a world; each is computed in every sub-step.
     pub fn contacts(&self) -> usize {
         self.assembly.contacts.len()
     }
 
-    /// Starts of so many worlds. The same seed gives the same starts on every device.
+    /// Initial states of this many worlds. The same seed gives the same states on every device.
     #[track_caller]
     pub fn reset(&self, worlds: usize, seed: u64) -> WorldState {
         let noise = Tensor::rand_at(seed, 0, [worlds, self.noise()], &self.device);
         self.reset_with(&noise)
     }
 
-    /// How many uniform numbers a start is made of.
+    /// How many uniform numbers an initial state needs.
     pub fn noise(&self) -> usize {
         let each = if self.solver.plane { 3 } else { 6 };
         self.assembly.joints.len() + self.bodies() * each
     }
 
-    /// Starts made of uniform numbers from 0 to 1, `[worlds, noise]`: for starts inside of loops.
+    /// Initial states from uniform numbers in 0..1, `[worlds, noise]`, for resets inside of loops.
     #[track_caller]
     pub fn reset_with(&self, noise: &Tensor) -> WorldState {
         started(self, noise)
@@ -154,7 +154,7 @@ impl World {
         self.advanced(state, actions, Some(forces), self.description.substeps)
     }
 
-    /// One of the sub-steps that a step is made of: what loops over long times have as their body.
+    /// One of the sub-steps of a step: the loop body of long roll-outs.
     #[track_caller]
     pub fn substep(&self, state: &WorldState, actions: &Tensor) -> WorldState {
         self.advanced(state, actions, None, 1)
@@ -193,7 +193,7 @@ impl World {
         pack(&slots, worlds, self.bodies(), self.solver.plane, &self.device)
     }
 
-    /// What the sensors give, side by side: `[worlds, observations]`.
+    /// The readings of all sensors, concatenated: `[worlds, observations]`.
     #[track_caller]
     pub fn observe(&self, state: &WorldState) -> Tensor {
         let readings = Readings::new(self, state);
@@ -204,7 +204,8 @@ impl World {
         }
     }
 
-    /// The energy of every world, `[worlds]`: of motion, of height, of springs between bodies.
+    /// The energy of every world, `[worlds]`: kinetic energy, potential energy of gravity, and springs between
+    /// bodies.
     pub fn energy(&self, state: &WorldState) -> Tensor {
         let slots = unpack(state, self.solver.arrangement);
         let posed = self.solver.posed(&slots);
@@ -254,7 +255,7 @@ impl World {
         Tensor::stack(&parts.iter().collect::<Vec<_>>(), 1)
     }
 
-    /// How far the anchors of every rigid joint have come apart, in meters: `[worlds, joints]`, springs left out.
+    /// The distance between the anchors of every rigid joint, in meters: `[worlds, joints]`, without springs.
     pub fn gaps(&self, state: &WorldState) -> Tensor {
         let slots = unpack(state, self.solver.arrangement);
         let shown = PosedBodies::new(&self.solver.posed(&slots));
@@ -266,20 +267,21 @@ impl World {
         if groups.is_empty() {
             return Tensor::zeros([state.worlds(), 0], &self.device);
         }
-        // Groups have their own order.
+        // Groups order the joints differently.
         let first = |group: usize| self.solver.joints[..group].iter().map(|g| g.members.len()).sum::<usize>();
         let order = self.joint_places.iter().map(|&(group, row)| (first(group) + row) as i32).collect();
         let order = Tensor::from_vec(order, [self.joint_places.len()], &self.device);
         Tensor::concat(&groups.iter().collect::<Vec<_>>(), 1).index_select(1, &order)
     }
 
-    /// How far the anchors of every world's worst joint have come apart, in meters, `[worlds]`.
+    /// The largest anchor distance over the joints of every world, in meters, `[worlds]`.
     pub fn drift(&self, state: &WorldState) -> Tensor {
         let gaps = self.gaps(state);
         if gaps.shape()[1] == 0 { Tensor::zeros([state.worlds()], &self.device) } else { gaps.max_axes([1]) }
     }
 
-    /// An error that names the first body that is nowhere or faster than 10 km/s, if there is one. Reads the state.
+    /// An error that names the first body with a position that is not finite or a speed above 10 km/s, if there
+    /// is one. Reads the state.
     pub fn check(&self, state: &WorldState) -> Result<(), farad_tensor::Error> {
         self.check_from(state, 0)
     }

@@ -1,11 +1,11 @@
-//! The same worlds on the CPU, on a GPU (a software one will do) and in f64.
+//! The same worlds on the CPU, on a GPU (a software one is enough) and in f64.
 
 use farad_tensor::{Device, Tensor};
 use farad_world::{Description, RolloutOptions, WORLDS, World};
 
 const STEPS: usize = 10;
 
-/// Seven rows: large enough to be computed side by side, by gathers and sums.
+/// Seven rows: large enough for the layout with gathers and sums.
 const CHAIN: &str = r#"{"version": 1, "name": "chain", "dimensions": 2, "time_step": 0.01, "substeps": 4,
     "bodies": [
         {"name": "a", "position": [0.5, 0], "solids": [{"shape": "box", "half": [0.5, 0.05]}]},

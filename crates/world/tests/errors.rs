@@ -1,9 +1,9 @@
-//! What is wrong with a description, or explodes, is said with its place.
+//! Errors in descriptions give the path, and explosions give the step, world and body.
 
 use farad_tensor::{Device, Tensor};
 use farad_world::{Description, RolloutOptions, World, WorldError};
 
-/// A world with these parts in place of its own.
+/// A world with these parts instead of the usual ones.
 fn text(bodies: &str, rest: &str) -> String {
     format!(r#"{{"version": 1, "name": "x", "bodies": [{bodies}]{rest}}}"#)
 }
@@ -37,7 +37,7 @@ fn bad_descriptions_name_the_place() {
         (text(&format!("{BALL}, {BALL}"), ""), r#"bodies[1].name: a second body "a""#),
         (
             text(BALL, "").replace("\"version\": 1", "\"version\": 7"),
-            "version: this program does not know it (7 vs 1)",
+            "version: not supported by this program (7 vs 1)",
         ),
         (text(BALL, "").replace("\"version\": 1, ", ""), "version: a whole number is missing"),
         (
@@ -100,7 +100,7 @@ fn a_world_that_explodes_names_step_and_body() {
     let world =
         World::new(&Description::from_json(&wild).expect("it is read"), &Device::cpu()).expect("it is made");
     let mut state = world.reset(2, 0);
-    // From step 3 on, more force than anything can bear on the second body of the second world.
+    // From step 3 on, an enormous force on the second body of the second world.
     let mut forces = vec![0.0f32; 2 * 2 * 3];
     forces[9] = 1e12;
     let forces = Tensor::from_vec(forces, [2, 2, 3], &Device::cpu());

@@ -1,4 +1,4 @@
-//! Gradients through time, in f64, against differences.
+//! Gradients through time, in f64, compared with finite differences.
 
 use farad_tensor::{Device, Tensor, check};
 use farad_world::{Description, RolloutOptions, WORLDS, World, WorldState};
@@ -12,7 +12,8 @@ fn described(name: &str, substeps: usize) -> World {
     World::new(&description, &Device::cpu()).expect("it is made")
 }
 
-/// How far gradients at the first velocities and at all actions are from the slope, after fifty steps.
+/// The deviation of the gradients, with respect to the initial velocities and all actions, from finite
+/// differences after fifty steps.
 fn disagreement(world: &World, start: &WorldState, options: &RolloutOptions) -> f64 {
     let device = world.device();
     let actions = Tensor::rand_at(5, 0, [STEPS, 1, world.motors()], device) - 0.5;
@@ -23,7 +24,7 @@ fn disagreement(world: &World, start: &WorldState, options: &RolloutOptions) -> 
         let start = WorldState { velocity: inputs[0].clone(), spin: inputs[1].clone(), ..start.clone() };
         let none = Tensor::zeros([STEPS, 1, 0], device);
         let end = world.rollout(&start, inputs.get(2).unwrap_or(&none), options).last;
-        // Large, so that the error is relative.
+        // Large, so that the comparison is relative.
         (end.position.square().sum() + end.velocity.square().sum() + end.rotation.sum()) * 100.0
     })
     .expect("it is computed");

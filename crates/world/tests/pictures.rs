@@ -1,4 +1,4 @@
-//! Pictures of worlds: they show what is there, and are the same every time.
+//! Pictures of worlds: they show the bodies, and are the same every time.
 
 use std::time::Duration;
 

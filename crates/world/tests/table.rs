@@ -1,4 +1,4 @@
-//! Every world of the table: it is read, runs, stays whole, and is observed.
+//! Every built-in world can be read, runs, stays finite, and can be observed.
 
 use farad_tensor::{Device, Tensor, scan};
 use farad_world::{Description, RolloutOptions, WORLDS, World, WorldState};

@@ -1,16 +1,18 @@
-//! Where everything stands: levels become columns, and within a column the order that crosses few wires.
+//! Positions of everything in a drawing: levels become columns, and within a column the order has few
+//! crossings.
 //!
-//! Sugiyama's method: a wire over several columns has a place in each of them. Columns are ordered by the mean place of
-//! neighbors, from left to right and back, and the order with the fewest crossings is kept. Then heights are chosen so
-//! that wires are as straight as the order allows. Invariant: heights are multiples of [`UNIT`], and no two places overlap.
+//! Sugiyama's method: a wire that spans several columns has a place in each of them. Columns are ordered by the
+//! mean position of neighbors, from left to right and back, and the order with the fewest crossings is kept.
+//! Then heights are chosen so that wires are as straight as the order allows. Invariant: heights are multiples
+//! of [`UNIT`], and no two places overlap.
 
 use super::parts::{DrawnPart, DrawnParts, DrawnSignal};
 
-/// The raster of heights.
+/// The grid of heights.
 pub const UNIT: f64 = 4.5;
 /// From the middle of a gate to its pins.
 pub const PIN: f64 = 9.0;
-/// How often columns are ordered, to and fro.
+/// How many times columns are ordered, back and forth.
 const SWEEPS: usize = 24;
 /// How often heights are straightened.
 const STRAIGHTENINGS: usize = 40;
@@ -18,24 +20,24 @@ const STRAIGHTENINGS: usize = 40;
 /// A place in a column: a part, or where a long wire passes.
 #[derive(Clone, Debug)]
 pub struct ColumnPlace {
-    /// The part that stands here, or whose wire passes.
+    /// The part at this place, or the part whose wire passes.
     pub part: usize,
-    /// Whether only a wire passes.
+    /// Whether only a wire passes here.
     pub passes: bool,
     /// Its column.
     pub column: usize,
-    /// Its middle.
+    /// The height of its middle.
     pub y: f64,
 }
 
-/// A piece of a wire between neighboring columns.
+/// A segment of a wire between neighboring columns.
 #[derive(Clone, Copy, Debug)]
 pub struct WireSegment {
     /// The place that it leaves.
     pub from: usize,
     /// The place that it reaches.
     pub to: usize,
-    /// Which of the operands it is there.
+    /// Which operand it is there.
     pub operand: usize,
 }
 
@@ -43,11 +45,11 @@ pub struct WireSegment {
 pub struct DrawingLayout {
     /// All places.
     pub places: Vec<ColumnPlace>,
-    /// The places of every column, from above.
+    /// The places of every column, from the top.
     pub columns: Vec<Vec<usize>>,
     /// All pieces of wires.
     pub pieces: Vec<WireSegment>,
-    /// For every part, whether its operands change pins.
+    /// For every part, whether its operands swap pins.
     pub swapped: Vec<bool>,
     /// How tall the drawing is.
     pub height: f64,
@@ -56,14 +58,14 @@ pub struct DrawingLayout {
 }
 
 impl DrawingLayout {
-    /// How many places there would be: what a layout costs.
+    /// How many places there would be: the cost of a layout.
     pub fn cost(parts: &DrawnParts) -> usize {
         let last = last_readers(parts);
         let long = |(n, part): (usize, &super::parts::Placed)| last[n].saturating_sub(part.level + 1);
         parts.all.len() + parts.all.iter().enumerate().map(long).sum::<usize>()
     }
 
-    /// Finds places for all parts.
+    /// Assigns places to all parts.
     pub fn of(parts: &DrawnParts) -> DrawingLayout {
         let mut layout = DrawingLayout {
             places: Vec::new(),
@@ -89,13 +91,13 @@ impl DrawingLayout {
         self.places.len() - 1
     }
 
-    /// Places for parts, then for the wires that pass columns, and the pieces between them.
+    /// Makes places for parts, then for the wires that pass columns, and the segments between them.
     fn connect(&mut self, parts: &DrawnParts) {
         for (n, part) in parts.all.iter().enumerate() {
             self.add(n, false, part.level);
         }
         let last = last_readers(parts);
-        // For every part, where its wire is in the columns behind it.
+        // For every part, the places of its wire in the columns after it.
         let mut passing: Vec<Vec<usize>> = Vec::with_capacity(parts.all.len());
         for (n, part) in parts.all.iter().enumerate() {
             let mut chain = vec![n];
@@ -121,7 +123,8 @@ impl DrawingLayout {
         }
     }
 
-    /// Orders columns by the mean place of their neighbors in the column before, then behind, and so on.
+    /// Orders columns by the mean position of their neighbors in the column before, then in the one after, and
+    /// so on.
     fn order(&mut self) {
         let mut best = (self.crossings(), self.columns.clone());
         let count = self.columns.len();
@@ -153,7 +156,7 @@ impl DrawingLayout {
                 .filter(|&other| self.places[other].column == beside)
                 .map(|other| ranks[other] as f64)
                 .collect();
-            // A place without neighbors keeps its own, as a share of the column.
+            // A place without neighbors keeps its relative position in the column.
             let share = ranks[place] as f64 / self.columns[column].len() as f64;
             match near.len() {
                 0 => share * self.columns[beside].len() as f64,
@@ -165,7 +168,7 @@ impl DrawingLayout {
         self.columns[column] = keyed.into_iter().map(|(_, place)| place).collect();
     }
 
-    /// The place of every place in its column.
+    /// The rank of every place in its column.
     fn ranks(&self) -> Vec<usize> {
         let mut ranks = vec![0; self.places.len()];
         for column in &self.columns {
@@ -174,7 +177,7 @@ impl DrawingLayout {
         ranks
     }
 
-    /// How often pieces of wires cross.
+    /// How often segments of wires cross.
     fn crossings(&self) -> usize {
         let ranks = self.ranks();
         let mut channels: Vec<Vec<(usize, usize)>> = vec![Vec::new(); self.columns.len()];
@@ -195,7 +198,7 @@ impl DrawingLayout {
         if self.places[place].passes { UNIT } else { 4.0 * UNIT }
     }
 
-    /// The first heights: columns as tight as they may be, around one middle.
+    /// The initial heights: columns packed tightly around one middle.
     fn stack(&mut self) {
         for column in self.columns.clone() {
             let offsets = self.offsets(&column);
@@ -204,7 +207,7 @@ impl DrawingLayout {
         }
     }
 
-    /// How far below the first place of a column each must be at least.
+    /// The least distance of each place below the first of its column.
     fn offsets(&self, column: &[usize]) -> Vec<f64> {
         let mut y = 0.0;
         let mut offsets = Vec::with_capacity(column.len());
@@ -217,7 +220,7 @@ impl DrawingLayout {
         offsets
     }
 
-    /// Moves places towards their neighbors, as far as the order of their columns allows.
+    /// Moves places toward their neighbors, as far as the order of their columns allows.
     fn straighten(&mut self, parts: &DrawnParts, round: usize) {
         let (count, lines) = (self.columns.len(), self.lines(parts));
         for step in 0..count {
@@ -235,10 +238,11 @@ impl DrawingLayout {
         }
     }
 
-    /// Where a place would like to be, less its offset, and how much.
+    /// The preferred height of a place, minus its offset, and the weight of that preference.
     fn wanted(&self, parts: &DrawnParts, lines: &[f64], place: usize, offset: f64) -> (f64, f64) {
         if self.places[place].passes {
-            // A wire that passes columns is straight all the way, which is more than to be near its neighbors.
+            // A wire that passes columns should be straight all the way; that matters more than being near its
+            // neighbors.
             return (lines[self.places[place].part] - offset, 8.0);
         }
         let near = self.pieces_at(place).map(|piece| {
@@ -252,7 +256,7 @@ impl DrawingLayout {
         if count == 0.0 { (self.places[place].y - offset, 0.1) } else { (sum / count - offset, count) }
     }
 
-    /// For every part whose wire passes columns, the one height at which it would like to: that of its ends, as far as
+    /// For every part whose wire passes columns, the preferred height of that wire: that of its ends, as far as
     /// others leave room there.
     fn lines(&self, parts: &DrawnParts) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); parts.all.len()];
@@ -273,7 +277,7 @@ impl DrawingLayout {
         self.touching[place].iter().map(|&n| &self.pieces[n])
     }
 
-    /// The height at which a piece reaches its place.
+    /// The height at which a segment reaches its place.
     pub fn pin(&self, parts: &DrawnParts, piece: &WireSegment) -> f64 {
         let place = &self.places[piece.to];
         let part = &parts.all[place.part];
@@ -297,7 +301,7 @@ impl DrawingLayout {
         }
     }
 
-    /// Shifts everything such that it begins at zero.
+    /// Shifts everything so that it starts at zero.
     fn settle(&mut self) {
         let edge = |place: usize, side: f64| self.places[place].y + side * self.half(place);
         let all = || 0..self.places.len();
@@ -322,7 +326,8 @@ fn last_readers(parts: &DrawnParts) -> Vec<usize> {
     last
 }
 
-/// The rising values nearest to the wanted ones by their weights: neighbors that want to pass each other share their mean.
+/// The ascending values closest to the wanted ones, by weight: neighbors that would pass each other share their
+/// mean.
 fn in_order(wanted: &[(f64, f64)]) -> Vec<f64> {
     let mut blocks: Vec<(f64, f64, usize)> = Vec::with_capacity(wanted.len());
     for &(value, weight) in wanted {

@@ -1,4 +1,4 @@
-//! Netlists as pictures, in SVG: gates by level from left to right.
+//! Netlists as SVG drawings: gates by level from left to right.
 //!
 //! Invariant: the gates drawn are those that [`Statistics`](crate::Statistics) counts as active and live, and equal circuits give equal bytes. Small
 //! circuits are drawn gate by gate ([`schematic`]), large ones level by level ([`overview`]), so that time and file stay
@@ -21,12 +21,12 @@ use parts::DrawnParts;
 use schematic::Schematic;
 use terminal::Terminals;
 
-/// More gates than this are not drawn one by one.
+/// With more gates than this, gates are not drawn one by one.
 const MOST_GATES: usize = 60;
-/// Nor are circuits whose wires pass more columns than this in all.
+/// Most places that wires may need in a drawing gate by gate.
 const MOST_PLACES: usize = 900;
 
-/// The legend below a circuit needs this width.
+/// The width that the legend needs.
 const NARROWEST: f64 = 560.0;
 
 /// A picture of circuits, one below the other.
@@ -53,7 +53,7 @@ impl<'a> Drawing<'a> {
         Drawing { title: title.into(), about: String::new(), panels: Vec::new() }
     }
 
-    /// A line below the title: which run it is, or what is seen.
+    /// A line below the title: which run it is, or what the picture shows.
     pub fn about(mut self, about: &str) -> Drawing<'a> {
         self.about = about.into();
         self
@@ -92,7 +92,7 @@ impl<'a> Drawing<'a> {
         canvas.svg(width, y + palette::MARGIN)
     }
 
-    /// Title and the line below it; returns where they end and how wide they are.
+    /// The title and the line below it; returns their height and width.
     fn heading(&self, canvas: &mut Canvas) -> (f64, f64) {
         let (left, room) = (palette::MARGIN, palette::WIDTH - 2.0 * palette::MARGIN);
         let mut y = palette::MARGIN + 14.0;
@@ -118,7 +118,7 @@ fn panel(canvas: &mut Canvas, title: &str, terminals: &Terminals, parts: &DrawnP
     (schematic.draw(canvas, y + 14.0), width)
 }
 
-/// How large a circuit is, in words.
+/// The size of a circuit, in words.
 fn caption(netlist: &Netlist, parts: &DrawnParts) -> String {
     let of = netlist.sources();
     let inputs = match parts.sources == of {

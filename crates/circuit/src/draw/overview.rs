@@ -1,6 +1,7 @@
-//! A large circuit: how many gates of which family stand on each level, and how many wires pass it.
+//! A large circuit: for each level, how many gates of which family it has, and how many wires pass it.
 //!
-//! Thousands of wires drawn one by one are a tangle; this takes time and room by the number of levels instead.
+//! Thousands of single wires would be a tangle; the time and size of this drawing depend on the number of
+//! levels instead.
 
 use farad_chart::{Canvas, Stack, thousands};
 
@@ -20,7 +21,7 @@ pub fn draw(canvas: &mut Canvas, title: &str, netlist: &Netlist, parts: &DrawnPa
     let passing = passing(parts);
     let about = format!("{}; shown level by level", super::caption(netlist, parts));
     let mut stack =
-        Stack::new(title, "level (gates on the longest way from the inputs)", "gates").about(&about);
+        Stack::new(title, "level (gates on the longest path from the inputs)", "gates").about(&about);
     for (family, counts) in Family::ALL.into_iter().zip(counts) {
         let total: usize = counts.iter().sum();
         let name = format!("{} ({})", family.name(), thousands(&total.to_string()));
@@ -29,7 +30,7 @@ pub fn draw(canvas: &mut Canvas, title: &str, netlist: &Netlist, parts: &DrawnPa
     stack.line("signals read at this level or later", passing).draw(canvas, top)
 }
 
-/// For every level, how many signals from earlier levels are read at it or behind it.
+/// For every level, how many signals from earlier levels are read at it or after it.
 fn passing(parts: &DrawnParts) -> Vec<f64> {
     let mut last = vec![0; parts.all.len()];
     for part in &parts.all {

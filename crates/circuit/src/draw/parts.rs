@@ -1,28 +1,29 @@
-//! What of a netlist is drawn: live gates, the inputs that they read, and outputs, joined by nets.
+//! The parts of a netlist that are drawn: live gates, the inputs that they read, and outputs, connected by
+//! nets.
 //!
-//! Invariant: the gates drawn are those that [`Statistics`](crate::Statistics) counts as active and live. Copies are the wires that they
-//! are; constants are no gates, they are written where they are read.
+//! Invariant: the gates drawn are those that [`Statistics`](crate::Statistics) counts as active and live.
+//! Copies are drawn as wires, and constants as digits where they are read.
 
 use crate::gate::Gate;
 use crate::netlist::Netlist;
 
-/// Something with a place in the drawing.
+/// Something that has a position in the drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawnPart {
     /// An input or register, by its wire.
     Source(usize),
-    /// A gate, by its number.
+    /// A gate, by its index.
     Gate(usize),
-    /// A root, by its number: first outputs, then what registers take over.
+    /// A root, by its index: first outputs, then the next values of registers.
     Root(usize),
 }
 
-/// What a wire carries once copies are gone through.
+/// What a wire carries, after following copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawnSignal {
-    /// The part of this number.
+    /// The part with this index.
     Part(usize),
-    /// Always the same bit.
+    /// A constant bit.
     Constant(bool),
 }
 
@@ -31,7 +32,7 @@ pub enum DrawnSignal {
 pub struct Placed {
     /// Which it is.
     pub part: DrawnPart,
-    /// The longest way to it, in gates; roots stand one behind the last gate.
+    /// The longest path to it, in gates; roots are one level after the last gate.
     pub level: usize,
     /// What it reads, in the order of its operands.
     pub reads: Vec<DrawnSignal>,
@@ -43,7 +44,7 @@ pub struct DrawnParts {
     pub all: Vec<Placed>,
     /// Gates among them.
     pub gates: usize,
-    /// Gates on the longest way.
+    /// Gates on the longest path.
     pub depth: usize,
     /// Sources among them.
     pub sources: usize,
@@ -98,7 +99,7 @@ enum BitOrigin {
     Constant(bool),
 }
 
-/// For every wire, what it is a copy of, through any number of copies.
+/// For every wire, the origin of its bit, through any number of copies.
 fn origins(netlist: &Netlist) -> Vec<BitOrigin> {
     let mut origins: Vec<BitOrigin> = (0..netlist.wires()).map(BitOrigin::Wire).collect();
     for (n, node) in netlist.gates.iter().enumerate() {

@@ -1,16 +1,16 @@
-//! Wires between neighboring columns: across, down or up on a track of their own, and across again.
+//! Wires between neighboring columns: horizontal, then vertical on a track, and horizontal again.
 //!
-//! Tracks are ordered such that few wires cross and none lies on another. Where no order avoids that, the wire is drawn as
-//! a curve instead.
+//! Tracks are ordered so that few wires cross and none overlap. Where no order avoids that, the wire is drawn
+//! as a curve instead.
 
 use super::layout::DrawingLayout;
 use super::parts::DrawnParts;
 
-/// Between neighboring tracks.
+/// The distance between neighboring tracks.
 pub const TRACK: f64 = 7.0;
-/// What two wires on each other cost, in crossings.
+/// The cost of two overlapping wires, in crossings.
 const OVERLAP: usize = 1000;
-/// Heights nearer than this are the same.
+/// Heights closer than this count as equal.
 const SAME: f64 = 2.0;
 
 /// The wire of a part between two columns.
@@ -18,13 +18,13 @@ const SAME: f64 = 2.0;
 pub struct RoutedWire {
     /// The part that drives it.
     pub part: usize,
-    /// Where it comes from.
+    /// The height where it starts.
     pub from: f64,
-    /// Where it goes to, and the places there.
+    /// The heights where it ends, and the places there.
     pub to: Vec<(f64, usize)>,
-    /// Its track, counted from the left; none if it is straight.
+    /// Its track, counted from the left; `None` if it is straight.
     pub track: Option<usize>,
-    /// Whether it must be a curve, as it would lie on another.
+    /// Whether it must be drawn as a curve, because it would overlap another.
     pub curved: bool,
 }
 
@@ -35,7 +35,7 @@ impl RoutedWire {
         heights.fold((self.from, self.from), |(low, high), y| (low.min(y), high.max(y)))
     }
 
-    /// What it costs if this wire's track is left of the other's.
+    /// The cost if this wire's track is left of the other's.
     fn cost_left_of(&self, other: &RoutedWire) -> usize {
         let inside = |y: f64, (low, high): (f64, f64)| y > low + SAME && y < high - SAME;
         let mut cost = usize::from(inside(other.from, self.span()));
@@ -55,7 +55,7 @@ pub struct Channel {
     pub tracks: usize,
 }
 
-/// The channel behind every column.
+/// The channel after every column.
 pub fn channels(parts: &DrawnParts, layout: &DrawingLayout) -> Vec<Channel> {
     let mut wires: Vec<Vec<RoutedWire>> = vec![Vec::new(); layout.columns.len()];
     let mut of_place = vec![usize::MAX; layout.places.len()];
@@ -74,7 +74,7 @@ pub fn channels(parts: &DrawnParts, layout: &DrawingLayout) -> Vec<Channel> {
 fn with_tracks(mut wires: Vec<RoutedWire>) -> Channel {
     let bent = |wire: &RoutedWire| wire.to.iter().any(|to| (to.0 - wire.from).abs() >= 0.1);
     let mut order: Vec<usize> = (0..wires.len()).filter(|&n| bent(&wires[n])).collect();
-    // Downwards the lowest leaves first, upwards the highest.
+    // Going down, the lowest wire leaves first; going up, the highest.
     order.sort_by(|&a, &b| {
         let key = |n: usize| {
             let mean = wires[n].to.iter().map(|to| to.0).sum::<f64>() / wires[n].to.len() as f64;
@@ -83,7 +83,8 @@ fn with_tracks(mut wires: Vec<RoutedWire>) -> Channel {
         key(a).total_cmp(&key(b))
     });
     let cost = |a: usize, b: usize| wires[a].cost_left_of(&wires[b]);
-    // Each pass that changes something lowers the cost, so this ends; far sooner than after as many passes as wires.
+    // Each pass that changes something lowers the cost, so this ends, and far sooner than after as many passes
+    // as wires.
     for _ in 0..=order.len() {
         let mut changed = false;
         for n in 1..order.len() {
@@ -117,11 +118,11 @@ mod tests {
 
     #[test]
     fn wires_do_not_lie_on_each_other() {
-        // The first goes where the second comes from: the second must turn before.
+        // The first wire ends at the height where the second starts: so the second must turn first.
         let channel = with_tracks(vec![wire(0.0, &[20.0]), wire(20.0, &[60.0])]);
         assert!(channel.wires[1].track < channel.wires[0].track);
         assert!(channel.wires.iter().all(|wire| !wire.curved));
-        // Two that change places cannot both.
+        // Two wires that swap heights cannot both be drawn with tracks.
         let channel = with_tracks(vec![wire(0.0, &[20.0]), wire(20.0, &[0.0]), wire(40.0, &[40.0])]);
         assert_eq!(channel.wires.iter().filter(|wire| wire.curved).count(), 1);
         assert_eq!((channel.tracks, channel.wires[2].track), (2, None));

@@ -12,9 +12,9 @@ use super::terminal::Terminals;
 use crate::gate::Gate;
 use crate::netlist::Netlist;
 
-/// Between a column and the first and last track.
+/// The distance between a column and the first and last track.
 const ROOM: f64 = 10.0;
-/// Wires of more gates than this are told apart by colors.
+/// With more gates than this, wires are distinguished by colors.
 const FEW: usize = 16;
 /// Room for the bubble of a result.
 const RESULT: f64 = 7.0;
@@ -35,7 +35,7 @@ pub struct Schematic<'a> {
 }
 
 impl<'a> Schematic<'a> {
-    /// Finds a place for everything.
+    /// Assigns positions to everything.
     pub fn of(netlist: &'a Netlist, terminals: &'a Terminals<'a>, parts: &'a DrawnParts) -> Schematic<'a> {
         let layout = DrawingLayout::of(parts);
         let channels = channels(parts, &layout);
@@ -165,7 +165,7 @@ impl<'a> Schematic<'a> {
         }
     }
 
-    /// A dot wherever a wire parts.
+    /// Dots where a wire branches.
     fn dots(&self, canvas: &mut Canvas, wire: &RoutedWire, track: f64, color: Color) {
         let (low, high) = wire.span();
         let mut heights: Vec<f64> = wire.to.iter().map(|to| to.0).chain([wire.from]).collect();

@@ -1,4 +1,4 @@
-//! The symbols of gates: one shape per family, a bubble wherever a bit is inverted.
+//! The symbols of gates: one shape per family, with a bubble wherever a bit is inverted.
 
 use farad_chart::{Anchor, Canvas, Color, palette};
 
@@ -12,7 +12,7 @@ pub const HEIGHT: f64 = 27.0;
 /// A bubble's radius.
 const BUBBLE: f64 = 3.2;
 
-/// What gates look like.
+/// Families of gates that share a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// And, with any bits inverted.
@@ -49,7 +49,7 @@ impl Family {
         }
     }
 
-    /// The number of its color.
+    /// The index of its color.
     pub const fn color(self) -> usize {
         match self {
             Family::And => 0,
@@ -70,7 +70,8 @@ fn inverted(gate: Gate) -> ([bool; 2], bool) {
     }
 }
 
-/// Draws a gate with its left edge at `x` and its middle at `y`. A swapped one has its second operand above.
+/// Draws a gate with its left edge at `x` and its middle at `y`. If `swapped`, its second operand is the upper
+/// one.
 pub fn draw(canvas: &mut Canvas, gate: Gate, swapped: bool, (x, y): (f64, f64)) {
     let family = Family::of(gate);
     let color = palette::color(family.color());
@@ -94,7 +95,7 @@ pub fn draw(canvas: &mut Canvas, gate: Gate, swapped: bool, (x, y): (f64, f64)) 
     canvas.close();
 }
 
-/// How far behind the left edge the pins of a family are.
+/// The distance of a family's pins from the left edge.
 fn inset(family: Family) -> f64 {
     match family {
         Family::Or => 3.0,
@@ -103,13 +104,13 @@ fn inset(family: Family) -> f64 {
     }
 }
 
-/// Where the wire of an operand ends, from the left edge: before the bubble if there is one.
+/// Where the wire of an operand ends, relative to the left edge: before the bubble if there is one.
 pub fn pin_end(gate: Gate, operand: usize) -> f64 {
     let bubble = operand < 2 && inverted(gate).0[operand];
     inset(Family::of(gate)) - if bubble { 2.0 * BUBBLE } else { 0.0 }
 }
 
-/// Where the wire of the result begins, from the left edge.
+/// Where the wire of the result begins, relative to the left edge.
 pub fn result_start(gate: Gate) -> f64 {
     WIDTH + if inverted(gate).1 { 2.0 * BUBBLE } else { 0.0 }
 }
@@ -147,7 +148,7 @@ fn outline(family: Family, x: f64, y: f64) -> String {
     }
 }
 
-/// The families that are there, with their names, in a line. Returns where it ends.
+/// Draws the given families with their names, in one line.
 pub fn legend(canvas: &mut Canvas, families: &[Family], bubbles: bool, (mut x, y): (f64, f64)) {
     let (size, ink) = (palette::SMALL, palette::FAINT_INK);
     for &family in families {
@@ -169,7 +170,7 @@ pub fn legend(canvas: &mut Canvas, families: &[Family], bubbles: bool, (mut x, y
     }
 }
 
-/// Whether a gate has a bubble that its family's plain symbol has not.
+/// Whether a gate has a bubble in addition to its family's plain symbol.
 pub fn has_bubbles(gate: Gate) -> bool {
     let (operands, result) = inverted(gate);
     operands != [false, false] || result

@@ -1,6 +1,6 @@
-//! The ends of wires: inputs at the left, outputs at the right.
+//! The ends of wires: inputs on the left, outputs on the right.
 //!
-//! An input of an automaton's cell is drawn as its 3×3 neighborhood with the cell that is read.
+//! An input of an automaton's cell is drawn as the 3×3 neighborhood, with the cell that it reads filled.
 
 use farad_chart::{Anchor, Canvas, fitted, palette, text_width};
 
@@ -10,7 +10,7 @@ use crate::netlist::Netlist;
 
 /// A square of a neighborhood.
 const SQUARE: f64 = 8.0;
-/// Wires from the names to the first column.
+/// The length of wires from names to the first column.
 const LEAD: f64 = 8.0;
 const LONGEST_NAME: f64 = 200.0;
 
@@ -21,7 +21,7 @@ pub struct Terminals<'a> {
 }
 
 impl<'a> Terminals<'a> {
-    /// Of a netlist, or of the cell of an automaton.
+    /// For a netlist, or for the cell of an automaton.
     pub fn of(netlist: &'a Netlist, automaton: Option<&'a Automaton>) -> Terminals<'a> {
         Terminals { netlist, automaton }
     }
@@ -31,7 +31,7 @@ impl<'a> Terminals<'a> {
         self.netlist
     }
 
-    /// The neighbor and the channel that an input is, if it is one.
+    /// The neighbor and the channel of an input, if it is one of a cell.
     fn neighbor(&self, wire: usize) -> Option<(usize, usize)> {
         let channels = self.automaton?.channels;
         Some((wire / channels, wire % channels)).filter(|(position, _)| *position < 9)
@@ -62,14 +62,14 @@ impl<'a> Terminals<'a> {
         fitted(&name, palette::TEXT, LONGEST_NAME)
     }
 
-    /// How much room an input takes.
+    /// The width of an input.
     pub fn source_width(&self, part: DrawnPart) -> f64 {
         let DrawnPart::Source(wire) = part else { return 0.0 };
         let symbol = if self.neighbor(wire).is_some() { 3.0 * SQUARE + 6.0 } else { 6.0 };
         text_width(&self.source_name(wire), palette::TEXT) + symbol + LEAD
     }
 
-    /// How much room an output takes.
+    /// The width of an output.
     pub fn root_width(&self, part: DrawnPart) -> f64 {
         let DrawnPart::Root(root) = part else { return 0.0 };
         text_width(&self.root_name(root), palette::TEXT) + 42.0
@@ -96,7 +96,7 @@ impl<'a> Terminals<'a> {
         let DrawnPart::Root(root) = part else { return };
         let mut name = self.root_name(root);
         if let DrawnSignal::Constant(bit) = reads {
-            // A constant is no gate and needs no wire.
+            // A constant is not a gate and needs no wire.
             name = format!("{name} = {}", u8::from(bit));
         } else {
             canvas.line((x, y), (x + 8.0, y), palette::FAINT_INK, 1.3);
@@ -105,13 +105,13 @@ impl<'a> Terminals<'a> {
         canvas.text((x + 21.0, y + 4.5), &name, palette::TEXT, palette::INK, Anchor::Start);
     }
 
-    /// What the symbols of inputs mean; returns how many lines that takes.
+    /// Explains the symbols of inputs; returns how many lines that takes.
     pub fn legend(&self, canvas: &mut Canvas, (x, y): (f64, f64)) -> f64 {
         if self.automaton.is_none() {
             return 0.0;
         }
         neighborhood(canvas, (x, y - 4.0 - 1.5 * SQUARE), None);
-        let text = "the neighborhood of a cell: filled is the cell that is read, ringed the cell itself";
+        let text = "the neighborhood of a cell: the filled square is the cell that is read, the ringed one the cell itself";
         canvas.text((x + 3.0 * SQUARE + 9.0, y), text, palette::SMALL, palette::FAINT_INK, Anchor::Start);
         1.3
     }

@@ -1,16 +1,16 @@
-//! Comparing automata: cell against cell, where one may have fewer channels.
+//! Comparing automata: cell with cell, where one may have fewer channels.
 
 use super::{Budget, Equivalence, equivalent};
 use crate::automaton::Automaton;
 use crate::error::{Error, Result};
 use crate::netlist::{Netlist, Wire};
 
-/// Compares a smaller automaton with the one that it came from. Its channel `n` is channel `kept[n]` of the
-/// original; one verdict per kept channel.
+/// Compares a smaller automaton with the one that it was made from. Its channel `n` is channel `kept[n]` of the
+/// original; there is one verdict per kept channel.
 ///
-/// If all are proved, the kept channels have the same bits at every step from every start: each of their
-/// next values is the same function of kept channels, whatever the dropped ones hold. That is why the visible
-/// channels must be among the kept ones.
+/// If all are proved, the kept channels have the same bits at every step from every start. Each of their next
+/// values is then the same function of the kept channels, whatever the dropped ones hold. That is why the
+/// visible channels must be among the kept ones.
 pub fn equivalent_automata(
     original: &Automaton,
     smaller: &Automaton,

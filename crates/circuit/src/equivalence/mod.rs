@@ -1,8 +1,8 @@
-//! Whether two circuits do the same, output by output, with a proof or an input that tells them apart.
+//! Whether two circuits compute the same, output by output, with a proof or an input on which they differ.
 //!
-//! Simulation looks for a difference first. What agrees is proved by all patterns where few
-//! inputs matter, by SAT beyond, after parts inside that are equal were merged. A counterexample is
-//! always run through both netlists before it is given out. Start at [`equivalent`].
+//! Simulation looks for a difference first. Outputs that agree are proved equal: with all patterns if few
+//! inputs matter, otherwise by SAT, after equal parts inside were merged. A counterexample is always run
+//! through both netlists before it is returned. Start at [`equivalent`].
 
 mod automata;
 mod patterns;
@@ -17,17 +17,17 @@ pub use automata::equivalent_automata;
 
 /// Random patterns tried before any proof, in words of 64.
 const RANDOM_WORDS: usize = 64;
-/// Inputs for which all patterns are run when SAT has given up.
+/// Most inputs for which all patterns are tried after SAT has given up.
 const LAST_RESORT_INPUTS: usize = 22;
 
-/// What a proof may cost.
+/// Limits on the cost of a proof.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    /// Most inputs of a cone for which all patterns are run.
+    /// Most inputs of a cone for which all patterns are tried.
     pub exhaustive_inputs: usize,
-    /// Conflicts of the SAT solver for one output.
+    /// Most conflicts of the SAT solver per output.
     pub conflicts: u64,
-    /// Time for the whole comparison. Without it the answer is the same on every machine.
+    /// Time limit of the whole comparison. Without it the answer is the same on every machine.
     pub time: Option<Duration>,
 }
 
@@ -42,9 +42,9 @@ impl Default for Budget {
 pub enum Proof {
     /// Both sides are the same gates.
     Structural,
-    /// All patterns of the inputs that matter were run.
+    /// All patterns of the inputs that matter were tried.
     Exhaustive,
-    /// A SAT solver found that no input tells them apart.
+    /// A SAT solver showed that no input distinguishes them.
     Sat,
 }
 
@@ -53,7 +53,7 @@ pub enum Proof {
 pub enum Verdict {
     /// They are equal for every input.
     Proved(Proof),
-    /// They differ for these inputs, then present values of registers.
+    /// They differ for these values of the inputs, then of the registers.
     Different(Vec<bool>),
     /// The budget ran out.
     Unknown,
@@ -72,7 +72,7 @@ impl Equivalence {
         self.verdicts.iter().all(|verdict| matches!(verdict, Verdict::Proved(_)))
     }
 
-    /// The first input that tells the two apart, with the root where it does.
+    /// The first input on which the two differ, with the root where they do.
     pub fn difference(&self) -> Option<(usize, &[bool])> {
         let different =
             |(root, verdict): (usize, &'_ Verdict)| matches!(verdict, Verdict::Different(_)).then_some(root);
@@ -132,7 +132,7 @@ pub fn equivalent(lhs: &Netlist, rhs: &Netlist, budget: &Budget) -> Result<Equiv
     Ok(Equivalence { verdicts: verdicts.collect() })
 }
 
-/// Inputs, outputs and registers must correspond before functions can be compared.
+/// Checks that inputs, outputs and registers correspond, so that functions can be compared.
 fn same_shell(lhs: &Netlist, rhs: &Netlist) -> Result<()> {
     let sizes = [
         ("inputs", lhs.inputs.len(), rhs.inputs.len()),
@@ -155,7 +155,7 @@ fn same_shell(lhs: &Netlist, rhs: &Netlist) -> Result<()> {
     Ok(())
 }
 
-/// The two sides, and what is known so far.
+/// The two sides, and the verdicts so far.
 struct Comparison<'a> {
     lhs: &'a Netlist,
     rhs: &'a Netlist,
@@ -178,7 +178,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Both sides over the same sources in one graph; for each open root the two signals.
+    /// Both sides over the same sources in one graph, and for each open root its two signals.
     fn merge(&self, open: &[usize]) -> (LogicGraph, Vec<(Signal, Signal)>) {
         let mut graph = LogicGraph::new(self.lhs.sources());
         let (left, right) = (graph.absorb(self.lhs), graph.absorb(self.rhs));
@@ -211,7 +211,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Merges equal parts of both sides, then asks about the roots that are still not the same node.
+    /// Merges equal parts of both sides, then asks about the roots that are still different nodes.
     fn solve(&mut self, conflicts: u64) {
         let open = self.open();
         if open.is_empty() {

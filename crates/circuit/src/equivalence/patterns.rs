@@ -1,4 +1,4 @@
-//! Running patterns through both netlists, gate by gate as they stand.
+//! Runs patterns through both netlists, gate by gate, without simplification.
 
 use crate::gate::Gate;
 use crate::graph::exhaustive_word;
@@ -7,14 +7,14 @@ use crate::random::RandomStream;
 
 /// Words that go through a cone at a time.
 const BLOCK: usize = 16;
-/// Words times gates that all patterns of one cone may cost.
+/// Most words times gates that all patterns of one cone may cost.
 const MOST_WORK: usize = 1 << 30;
 
 /// The answer of [`all_patterns`].
 pub(super) enum All {
     Equal,
     Different(Vec<bool>),
-    /// More inputs matter than allowed.
+    /// Too many inputs matter.
     TooMany,
 }
 
@@ -34,13 +34,13 @@ fn roots(netlist: &Netlist, sources: &[u64]) -> Vec<u64> {
     netlist.roots().map(|wire| values[wire.index()]).collect()
 }
 
-/// Whether this input tells the two apart at a root.
+/// Whether the two differ at a root for this input.
 pub(super) fn differs(lhs: &Netlist, rhs: &Netlist, root: usize, inputs: &[bool]) -> bool {
     let sources: Vec<u64> = inputs.iter().map(|&bit| bit as u64).collect();
     (roots(lhs, &sources)[root] ^ roots(rhs, &sources)[root]) & 1 == 1
 }
 
-/// Inputs that tell the two apart, by root, where random patterns do.
+/// Inputs on which the two differ, by root, found by random patterns.
 pub(super) fn random_differences(lhs: &Netlist, rhs: &Netlist, words: usize) -> Vec<(usize, Vec<bool>)> {
     let mut stream = RandomStream::new(0x5EED);
     let mut found = vec![None; lhs.roots().count()];
@@ -62,7 +62,7 @@ pub(super) fn random_differences(lhs: &Netlist, rhs: &Netlist, words: usize) -> 
     found.into_iter().enumerate().filter_map(|(root, inputs)| Some((root, inputs?))).collect()
 }
 
-/// Runs all patterns of the inputs that a root of either side depends on.
+/// Tries all patterns of the inputs that a root depends on, on either side.
 pub(super) fn all_patterns(lhs: &Netlist, rhs: &Netlist, root: usize, most_inputs: usize) -> All {
     let (left, right) = (Cone::of(lhs, root), Cone::of(rhs, root));
     let mut support: Vec<u32> = left.sources.iter().chain(&right.sources).copied().collect();
@@ -96,7 +96,7 @@ fn counterexample(sources: usize, support: &[u32], pattern: usize) -> Vec<bool> 
     inputs
 }
 
-/// The gates that one root needs, numbered anew after the sources that it needs.
+/// The gates that one root needs, renumbered after the sources that it needs.
 struct Cone {
     sources: Vec<u32>,
     steps: Vec<(Gate, usize, usize)>,

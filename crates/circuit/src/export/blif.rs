@@ -46,7 +46,7 @@ pub(super) fn write(netlist: &Netlist, name: &str, vectors: bool) -> String {
         writeln!(text, " {}", operand(wire)).expect("a string");
         for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
             let (reads_a, reads_b) = (node.gate.reads_a(), node.gate.reads_b());
-            // An operand that is not read has no column; one of its values stands for both.
+            // An operand that is not read has no column; one of its values represents both.
             if node.gate.output(a, b) && (reads_a || !a) && (reads_b || !b) {
                 let column = |read: bool, bit: bool| if read { ["0", "1"][bit as usize] } else { "" };
                 let inputs = [column(reads_a, a), column(reads_b, b)].concat();
@@ -62,7 +62,7 @@ pub(super) fn write(netlist: &Netlist, name: &str, vectors: bool) -> String {
     text
 }
 
-/// A list over several lines.
+/// A list that is broken over several lines.
 fn push_list<'a>(text: &mut String, title: &str, names: impl Iterator<Item = &'a String>) {
     text.push_str(title);
     let mut column = title.len();

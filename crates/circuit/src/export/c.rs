@@ -1,4 +1,4 @@
-//! C: a function on words of 64 samples, in pieces that compile fast.
+//! C: a function on words of 64 samples, in pieces that compile quickly.
 //!
 //! With `FARAD_TEST` defined the file is a program. A netlist reads words of inputs from its standard input
 //! and writes words of outputs. An automaton takes width, height and steps as arguments. It reads and writes
@@ -37,7 +37,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text
 }
 
-/// How it is called, on top of the file.
+/// How to call it, at the top of the file.
 fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<&Meaning>) {
     let big = name.to_uppercase();
     let lines = match (circuit, meaning) {
@@ -73,7 +73,7 @@ fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<
     lines.iter().for_each(|line| writeln!(text, "//   {line}").expect("a string"));
 }
 
-/// What a class is asked for by: a number per column, or the bytes of a picture.
+/// The parameters of the class function: a number per column, or the bytes of a picture.
 pub(super) fn class_parameters(meaning: &Meaning) -> String {
     match &meaning.source {
         InputSource::Columns(columns) => {
@@ -83,7 +83,7 @@ pub(super) fn class_parameters(meaning: &Meaning) -> String {
     }
 }
 
-/// What the function on words takes.
+/// The parameters of the function on words.
 pub(super) fn function_parameters(netlist: &Netlist) -> &'static str {
     match netlist.registers.is_empty() {
         true => "const uint64_t *inputs, uint64_t *outputs",
@@ -134,7 +134,7 @@ fn push_function(text: &mut String, netlist: &Netlist, name: &str) {
         false => "    (void)registers;\n    (void)inputs;",
     };
     if program.kept > 0 {
-        // A compiler that put all pieces into one function again would take minutes.
+        // A compiler that inlined all pieces into one function would take minutes.
         text.push_str(
             "#ifdef __GNUC__\n#define FARAD_APART static __attribute__((noinline))\n#else\n\
              #define FARAD_APART static\n#endif\n\n",
@@ -261,7 +261,7 @@ fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     .expect("a string");
 }
 
-/// A program that plays a grid.
+/// A program that runs a grid.
 fn push_player(text: &mut String, automaton: &Automaton, name: &str) {
     let channels = automaton.channels;
     let (fires, fire) = match automaton.fire_rate < 1.0 {

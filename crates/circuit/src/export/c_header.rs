@@ -1,4 +1,4 @@
-//! The header beside the C: what may be called, and how.
+//! The header for the C file: which functions can be called, and how.
 
 use std::fmt::Write;
 

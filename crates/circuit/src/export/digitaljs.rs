@@ -1,5 +1,5 @@
-//! DigitalJS circuits: devices and connectors in JSON, one gate of that simulator for each of ours, with
-//! a negation before it where it has none.
+//! DigitalJS circuits: devices and connectors in JSON. Each of our gates becomes one of that simulator's gates,
+//! preceded by a negation if it has no such gate.
 
 use std::fmt::Write;
 
@@ -55,11 +55,11 @@ pub(super) fn write(netlist: &Netlist, _name: &str) -> String {
     )
 }
 
-/// A circuit on the way.
+/// A circuit under construction.
 struct DigitalSheet {
     devices: String,
     connectors: String,
-    /// For each wire the device that makes it.
+    /// For each wire the device that drives it.
     made: Vec<u32>,
     count: u32,
 }

@@ -1,13 +1,13 @@
-//! A page that runs the circuit: one HTML file with everything in it, for any browser, without a network.
+//! A page that runs the circuit: one self-contained HTML file for any browser, without network access.
 //!
-//! The parts in `page/` are whole files that also work as they lie there (on a half adder). Here each
-//! reference to a part is replaced by the part, and the example circuit by ours. The policy in the page's
-//! head forbids requests and `eval`.
+//! The parts in `page/` are complete files that also work as they are (on a half adder). Here each reference to
+//! a part is replaced by the part, and the example circuit by ours. The policy in the page's head forbids
+//! requests and `eval`.
 //!
-//! The page runs on WebGPU by the WGSL export, or in JavaScript by an interpreter. The interpreter decides
-//! once per gate and then loops over the words of a tile. Cells that fire are drawn from the simulator's
-//! counters, so both give the simulator's bits. What the page knows of a circuit beside its gates is the
-//! circuit's `meta`. Start at [`write`]; the page itself starts in `page/page.js`.
+//! The page runs on WebGPU by the WGSL export, or in JavaScript by an interpreter. The interpreter decides once
+//! per gate and then loops over the words of a tile. Cells that fire are drawn from the simulator's counters,
+//! so both give the simulator's bits. Everything that the page knows about a circuit besides its gates comes
+//! from the circuit's `meta`. Start at [`write`]; the page itself starts in `page/page.js`.
 
 use farad_chart::{count, counted};
 use serde_json::{Value, json};
@@ -57,14 +57,14 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     page
 }
 
-/// Replaces the first stretch of the page from one mark to the end of another.
+/// Replaces the first part of the page that starts with one mark and ends with another.
 fn swap(page: &mut String, from: &str, to: &str, by: &str) {
     let start = page.find(from).expect("the page has every part once");
     let end = start + page[start..].find(to).expect("parts end") + to.len();
     page.replace_range(start..end, by);
 }
 
-/// The circuit as the page's scripts read it, in a form that no HTML can end.
+/// The circuit as the page's scripts read it, escaped so that it cannot end the script element.
 fn data(circuit: &Circuit, name: &str) -> String {
     let netlist = circuit.netlist();
     let mut data = match circuit {
@@ -83,17 +83,17 @@ fn data(circuit: &Circuit, name: &str) -> String {
     fields.insert("title".into(), title(circuit.name()).into());
     fields.insert("tagline".into(), tagline(circuit).into());
     fields.insert("meta".into(), Value::Object(netlist.meta.clone()));
-    // Inside a string these are the same characters, and outside strings JSON has none of them.
+    // Inside of a string these escapes are the same characters, and outside of strings JSON has none of them.
     data.to_string().replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// The shader of a step. The page decides which cells fire, of automata that were learned with all firing too.
+/// The shader of a step. The page decides which cells fire, even for automata that were trained synchronously.
 fn step_text(automaton: &Automaton, name: &str) -> String {
     let fires_by_mask = Automaton { fire_rate: 0.5, ..automaton.clone() };
     wgsl::write(&Circuit::Automaton(fires_by_mask), name)
 }
 
-/// The gates that matter, renumbered: triples of function and operands, copies left out.
+/// The live gates, renumbered: triples of function and operands, without copies.
 fn tape(netlist: &Netlist) -> serde_json::Map<String, Value> {
     let live = netlist.live_wires();
     let mut place: Vec<usize> = (0..netlist.sources()).collect();
@@ -131,14 +131,14 @@ fn tape(netlist: &Netlist) -> serde_json::Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// A name as people write it.
+/// A readable form of a name.
 fn title(name: &str) -> String {
     let words = name.replace(['_', '-'], " ");
     let mut letters = words.trim().chars();
     letters.next().map_or("Circuit".into(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// One line on what it is.
+/// A one-line description.
 fn tagline(circuit: &Circuit) -> String {
     let statistics = Statistics::of(circuit.netlist());
     let mut gates =

@@ -1,4 +1,4 @@
-//! The circuit file of this project: the format of [`crate::file`].
+//! This project's own circuit file: the format of [`crate::file`].
 
 use crate::file::Circuit;
 

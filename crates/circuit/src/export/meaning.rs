@@ -1,10 +1,10 @@
-//! What the bits of a classifier mean, according to the `meta` of its file: which column or pixel reached
-//! which threshold, and which number is which class.
+//! What the bits of a classifier mean, according to the `meta` of its file: which column or pixel is compared
+//! with which threshold, and which number is which class.
 //!
-//! Comments in exports, functions of one sample and the sliders of the page come from it.
+//! Comments in exports, functions on one sample and the sliders of the page are made from it.
 //!
-//! Invariant: a meaning fits the netlist, bit for bit. A netlist without `meta`, or with one that does not
-//! fit, has no meaning. Start at [`Meaning::of`].
+//! Invariant: a meaning matches the netlist, bit for bit. A netlist without `meta`, or with one that does not
+//! match, has no meaning. Start at [`Meaning::of`].
 
 use std::fmt::Write;
 
@@ -21,18 +21,18 @@ pub(crate) enum InputSource {
     Pixels([usize; 3]),
 }
 
-/// What a classifier looks at, and what it says.
+/// The inputs and outputs of a classifier.
 pub(crate) struct Meaning {
     pub source: InputSource,
-    /// Thresholds of all numbers, row by row; input `n` is set from threshold `n` on.
+    /// Thresholds of all numbers, row by row; input `n` is set if its number is at least threshold `n`.
     pub thresholds: Vec<f32>,
-    /// Thresholds of a number.
+    /// Thresholds per number.
     pub levels: usize,
     pub classes: Vec<String>,
 }
 
 impl Meaning {
-    /// Of a combinational netlist whose outputs are the number of a class.
+    /// For a combinational netlist whose outputs are the number of a class.
     pub(crate) fn of(netlist: &Netlist) -> Option<Meaning> {
         let meta = &netlist.meta;
         let classes = names(meta.get("classes")?)?;
@@ -40,7 +40,7 @@ impl Meaning {
         let is_class =
             |n: usize| netlist.outputs.get(n).is_some_and(|output| output.name == format!("class{n}"));
         let fits = netlist.registers.is_empty() && netlist.outputs.len() == bits && (0..bits).all(is_class);
-        // Another order of inputs is for pages alone.
+        // The other order of inputs is only for pages.
         if !fits || meta.contains_key("order") {
             return None;
         }
@@ -60,7 +60,7 @@ impl Meaning {
         whole.then(|| Meaning { source, levels: thresholds.len() / features, thresholds, classes })
     }
 
-    /// What an input says.
+    /// The meaning of an input.
     pub(crate) fn input(&self, n: usize) -> String {
         let (feature, level) = (n / self.levels, self.thresholds[n]);
         match &self.source {
@@ -76,7 +76,7 @@ impl Meaning {
         }
     }
 
-    /// What every input and every class is, in lines that begin with `comment`; `input` names an input.
+    /// The meaning of every input and every class, in lines that begin with `comment`; `input` names an input.
     pub(super) fn legend(&self, comment: &str, input: impl Fn(usize) -> String) -> String {
         let mut text = format!("{comment} Inputs, each 1 from a threshold on:\n");
         for n in 0..self.thresholds.len() {
@@ -95,7 +95,7 @@ impl Meaning {
         self.thresholds.len() / self.levels
     }
 
-    /// A sample as somebody might give it: of a table, numbers in the middle of its thresholds.
+    /// An example of a sample; for a table, numbers in the middle of its thresholds.
     pub(super) fn example(&self) -> Vec<String> {
         let middle = |feature: usize| self.thresholds[feature * self.levels + self.levels / 2];
         (0..self.features())
@@ -119,7 +119,7 @@ impl Meaning {
     }
 }
 
-/// Names that neither end a comment or a text, nor go on in the next line.
+/// Names on one line that do not end a comment or a string.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || "?\\\"".contains(c) { ' ' } else { c }).collect()
 }
@@ -136,7 +136,7 @@ fn identified(columns: &[String]) -> Vec<(String, String)> {
     columns.iter().map(|column| (column.clone(), names.pick(&column.to_lowercase()))).collect()
 }
 
-/// Thresholds, which are given once for all features or for each.
+/// Thresholds, which are given once for all features or separately for each.
 fn levels(value: &Value, features: usize) -> Option<Vec<f32>> {
     let list = |value: &Value| -> Option<Vec<f32>> {
         value.as_array()?.iter().map(|level| level.as_f64().map(|level| level as f32)).collect()

@@ -1,8 +1,8 @@
-//! Circuits in other languages: hardware description, programs, shaders, pictures to click on.
+//! Circuits in other languages: hardware descriptions, programs, shaders, interactive pages.
 //!
-//! One file per format, one row per format in [`Format::ALL`]. Every export computes what the simulator
+//! There is one file and one row of [`Format::ALL`] per format. Every export computes what the simulator
 //! computes; only gates that outputs or registers depend on are written. Tests compile, run and prove the
-//! exports with tools that others wrote. Start at [`export`].
+//! exports with independent tools. Start at [`export`].
 
 mod blif;
 mod c;
@@ -27,9 +27,9 @@ use crate::file::Circuit;
 /// An export format: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Its name in commands.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// The files that it makes, `*` standing for the circuit's name.
+    /// The files that it makes; `*` is the circuit's name.
     pub files: &'static [&'static str],
     /// What it is.
     pub about: &'static str,
@@ -120,7 +120,7 @@ impl Format {
 /// ```
 pub fn export(circuit: &Circuit, format: Format) -> Result<Vec<(String, String)>> {
     circuit.check()?;
-    // Ports have these names, and a module may not be called like a port.
+    // Ports have these names, and a module must not have the name of a port.
     let name = names::Names::new(&["clk", "rst"]).pick(circuit.name());
     let texts = (format.write)(circuit, &name);
     Ok(format.files.iter().zip(texts).map(|(file, text)| (file.replace('*', &name), text)).collect())

@@ -1,13 +1,13 @@
-//! Names that other languages accept.
+//! Names that are valid in other languages.
 //!
-//! A name that [`Names`] gives out is an identifier in all formats' languages, is no keyword of any of
-//! them, does not look like a wire (`w12`), and is given out once.
+//! A name from [`Names`] is an identifier in the languages of all formats, is not a keyword of any of them,
+//! does not look like a wire (`w12`), and is given only once.
 
 use std::collections::HashSet;
 
 use crate::netlist::Netlist;
 
-/// Words that mean something in Verilog, C, Rust or WGSL; compared in lower case.
+/// Reserved words of Verilog, C, Rust or WGSL; compared in lower case.
 const KEYWORDS: &str = "
     abstract alias always always_comb always_ff always_latch and array as asm assert assign assume async atomic auto
     automatic await become before begin bind bins binsof bit bitcast bool box break buf bufif0 bufif1 byte case casex
@@ -46,7 +46,7 @@ impl Names {
         Names { keywords: KEYWORDS.split_whitespace().collect(), taken }
     }
 
-    /// An identifier as near to the name as can be.
+    /// An identifier as close to the name as possible.
     pub(super) fn pick(&mut self, name: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let mut made: String = name.chars().map(plain).collect();
@@ -65,7 +65,7 @@ impl Names {
     }
 }
 
-/// A port of a module: a wire, or a vector of so many.
+/// A port of a module: a wire, or a vector of this many.
 pub(super) struct HardwarePort {
     pub name: String,
     pub width: Option<usize>,
@@ -80,7 +80,7 @@ impl HardwarePort {
         }
     }
 
-    /// Its width before its name, as Verilog has it.
+    /// Its declaration in Verilog: width, then name.
     pub(super) fn declared(&self) -> String {
         match self.width {
             Some(width) => format!("[{}:0] {}", width - 1, self.name),
@@ -103,10 +103,10 @@ pub(super) struct HardwarePorts {
 }
 
 impl HardwarePorts {
-    /// For a circuit with this identifier; the same in all formats. Names that count up from 0, as `x0`, `x1`, …, are a
-    /// vector `x`, but not those of an automaton's cell, whose bits are named by where they come from.
+    /// For a circuit with this identifier; the same in all formats. Names that count up from 0, such as `x0`,
+    /// `x1`, …, become a vector `x`, except in an automaton's cell, where names say where a bit comes from.
     pub(super) fn of(netlist: &Netlist, name: &str, vectors: bool) -> HardwarePorts {
-        // A port may not be called like a module.
+        // A port must not have the name of a module.
         let mut names = Names::new(&["clk", "rst", name, &format!("{name}_cell")]);
         let inputs: Vec<&str> = netlist.inputs.iter().map(String::as_str).collect();
         let outputs: Vec<&str> = netlist.outputs.iter().map(|output| output.name.as_str()).collect();
@@ -125,7 +125,7 @@ impl HardwarePorts {
     }
 }
 
-/// Names with how many there are of those that count up from 0, without the number.
+/// Names grouped by the part before the number; the count is given for those that count up from 0.
 fn grouped<'a>(names: &[&'a str], vectors: bool) -> Vec<(&'a str, Option<usize>)> {
     let (mut groups, mut at) = (vec![], 0);
     while at < names.len() {
@@ -144,7 +144,7 @@ fn grouped<'a>(names: &[&'a str], vectors: bool) -> Vec<(&'a str, Option<usize>)
     groups
 }
 
-/// Whether a name looks like those that exports make up: a letter and a number.
+/// Whether a name looks like a generated one: a letter and a number.
 fn is_generated(name: &str) -> bool {
     name.len() > 1 && name[1..].bytes().all(|byte| byte.is_ascii_digit())
 }

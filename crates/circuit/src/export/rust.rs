@@ -1,6 +1,6 @@
-//! Rust: a function on words of 64 samples, in pieces that compile fast.
+//! Rust: a function on words of 64 samples, in pieces that compile quickly.
 //!
-//! With `--cfg farad_test` the file is a program that reads and writes as the one in C does.
+//! With `--cfg farad_test` the file is a program that reads and writes like the one in C.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text
 }
 
-/// How it is called, on top of the file.
+/// How to call it, at the top of the file.
 fn push_usage(text: &mut String, circuit: &Circuit, name: &str, meaning: Option<&Meaning>) {
     let lines = match (circuit, meaning) {
         (_, Some(meaning)) => {
@@ -182,7 +182,7 @@ fn push_filter(text: &mut String, netlist: &Netlist, name: &str) {
     .expect("a string");
 }
 
-/// A step of a grid of bool values.
+/// A step of a grid of booleans.
 fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     let channels = automaton.channels;
     let neighbor = match automaton.edge {
@@ -221,7 +221,7 @@ fn push_step(text: &mut String, automaton: &Automaton, name: &str) {
     .expect("a string");
 }
 
-/// A program that plays a grid.
+/// A program that runs a grid.
 fn push_player(text: &mut String, automaton: &Automaton, name: &str) {
     let channels = automaton.channels;
     let fire = match automaton.fire_rate < 1.0 {

@@ -1,9 +1,9 @@
-//! What test benches feed to circuits: numbers that a few lines of any language can make again.
+//! The stimulus of test benches: pseudorandom numbers that a few lines of any language can reproduce.
 
 /// Words of the xorshift generator with shifts 13, 7, 17.
 pub(super) struct Xorshift(pub u64);
 
-/// Where benches start it.
+/// The seed in test benches.
 pub(super) const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Xorshift {

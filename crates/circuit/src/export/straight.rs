@@ -1,8 +1,8 @@
-//! Circuits as straight-line code, cut into functions of a size that compilers can handle.
+//! Circuits as straight-line code, split into functions of a size that compilers can handle.
 //!
-//! A [`StraightProgram`] is the live gates in pieces of bounded length. A gate that is read in another piece, or
-//! shown, is kept in an array `s`, whose places are used again when dead. Every language writes
-//! the same pieces in its own words. Start at [`StraightProgram::new`].
+//! A [`StraightProgram`] has the live gates in pieces of bounded length. A gate that is read in another piece,
+//! or is an output, is stored in an array `s`, whose entries are reused once they are dead. Every language
+//! writes the same pieces in its own syntax. Start at [`StraightProgram::new`].
 
 use std::fmt::Write;
 
@@ -13,9 +13,9 @@ use crate::file::Circuit;
 use crate::gate::Gate;
 use crate::netlist::{GateNode, Netlist, Wire};
 
-/// Gates of a piece, if there are several. Compilers take more than twice the time for twice the length.
+/// Gates per piece, if there are several. The compile time grows faster than the length.
 const PIECE: usize = 60;
-/// Gates up to which one function holds all.
+/// Up to this many gates, a single function holds all.
 const WHOLE: usize = 1000;
 
 /// Live gates in pieces.
@@ -23,18 +23,18 @@ pub(super) struct StraightProgram<'a> {
     pub netlist: &'a Netlist,
     /// The gates of each piece, by number.
     pub pieces: Vec<Vec<u32>>,
-    /// The length of the array between pieces; 0 if there is only one piece.
+    /// The length of the array `s`; 0 if there is only one piece.
     pub kept: usize,
-    /// For each wire its place in the array, if it has one.
+    /// For each wire its index in the array, if it has one.
     places: Vec<u32>,
-    /// For each wire the piece that makes it.
+    /// For each wire the piece that computes it.
     homes: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl<'a> StraightProgram<'a> {
-    /// Cuts a netlist into pieces.
+    /// Splits a netlist into pieces.
     pub(super) fn new(netlist: &'a Netlist) -> StraightProgram<'a> {
         let gates = order(netlist);
         let pieces: Vec<&[u32]> = gates.chunks(if gates.len() <= WHOLE { WHOLE } else { PIECE }).collect();
@@ -52,7 +52,8 @@ impl<'a> StraightProgram<'a> {
         program
     }
 
-    /// Gives places to what a piece hands on, and takes back those of what nobody reads after it.
+    /// Assigns array entries to wires that later pieces read, and frees those of wires that nobody reads any
+    /// more.
     fn give_places(&mut self, piece: u32, gates: &[u32], last: &[u32], free: &mut Vec<u32>) {
         let netlist = self.netlist;
         for wire in gates.iter().map(|&n| netlist.wire_of(n as usize)) {
@@ -106,7 +107,7 @@ impl<'a> StraightProgram<'a> {
         }
     }
 
-    /// Writes where a root is found at the end.
+    /// Writes the expression of a root at the end.
     pub(super) fn push_root(&self, text: &mut String, root: Wire, operand: &impl Fn(&mut String, Wire)) {
         match root.index() {
             n if n < self.netlist.sources() => operand(text, root),
@@ -122,7 +123,7 @@ impl<'a> StraightProgram<'a> {
         language: &StraightLanguage,
         operand: &impl Fn(&mut String, Wire),
     ) {
-        // All next values are taken before the first register changes.
+        // All next values are computed before the first register changes.
         for (n, register) in self.netlist.registers.iter().enumerate() {
             write!(text, "    {} n{n} = ", language.declare).expect("a string");
             self.push_root(text, register.next, operand);
@@ -139,7 +140,7 @@ impl<'a> StraightProgram<'a> {
     }
 }
 
-/// The gates that roots need, each soon after what it reads, so that pieces have little to hand on.
+/// The gates that roots need, each soon after its operands, so that few values cross pieces.
 fn order(netlist: &Netlist) -> Vec<u32> {
     let sources = netlist.sources();
     let mut done = vec![false; netlist.wires()];
@@ -166,7 +167,7 @@ fn order(netlist: &Netlist) -> Vec<u32> {
     order
 }
 
-/// For each wire the last piece that reads it; the number of pieces for what is shown at the end.
+/// For each wire the last piece that reads it; the number of pieces for outputs.
 fn last_readers(netlist: &Netlist, pieces: &[&[u32]]) -> Vec<u32> {
     let mut last = vec![0; netlist.wires()];
     for (n, gates) in pieces.iter().enumerate() {
@@ -180,11 +181,11 @@ fn last_readers(netlist: &Netlist, pieces: &[&[u32]]) -> Vec<u32> {
     last
 }
 
-/// How a language declares a word and writes negation and constants; conjunction, disjunction and
-/// exclusive or are the same in all of them.
+/// How a language declares a word and writes negation and constants; and, or and xor are the same in all of
+/// them.
 pub(super) struct StraightLanguage {
     pub declare: &'static str,
-    /// Whether inputs and registers are read once per piece, into words of their own.
+    /// Whether inputs and registers are first read into local variables in each piece.
     pub declare_sources: bool,
     pub not: &'static str,
     pub zero: &'static str,
@@ -228,7 +229,7 @@ impl StraightLanguage {
     }
 }
 
-/// The heading of a file: what the circuit is, in lines that begin with `comment`.
+/// The heading of a file: a description of the circuit, in lines that begin with `comment`.
 pub(super) fn heading(netlist: &Netlist, name: &str, comment: &str) -> String {
     let live = netlist.live_wires()[netlist.sources()..].iter().filter(|&&live| live).count();
     format!(
@@ -255,8 +256,8 @@ pub(super) fn legend(netlist: &Netlist, comment: &str) -> String {
     text
 }
 
-/// Writes what belongs to a netlist, or to an automaton, given those who write it: the function and a
-/// program around it, then for automata a step of a grid and a program that plays it.
+/// Writes everything for a netlist or an automaton, with the given functions: the function and a program around
+/// it; for automata also a step of a grid and a program that runs it.
 pub(super) fn push_circuit(
     text: &mut String,
     circuit: &Circuit,

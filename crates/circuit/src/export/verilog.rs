@@ -1,7 +1,8 @@
-//! Verilog: a module for a netlist; for an automaton the module of a cell and one of a grid of any size.
+//! Verilog: a module for a netlist; for an automaton, the module of a cell and one of a grid of any size.
 //!
-//! A netlist without registers is combinational; one with registers has `clk` and a synchronous `rst`. Inputs and outputs
-//! that are numbered are vectors. A large classifier is a module per part: its votes, the count of each class, the comparison.
+//! A netlist without registers is combinational; one with registers has `clk` and a synchronous `rst`. Numbered
+//! inputs and outputs are vectors. A large classifier has one module per part: the votes, the count of each
+//! class, the comparison.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -41,11 +42,12 @@ pub(super) fn write(circuit: &Circuit, name: &str) -> String {
     text
 }
 
-/// Gates up to which a circuit is one module. Synthesis proves things about all gates of a module at once, which takes
-/// forever where large counts depend on each other.
+/// Up to this many gates, a circuit is one module. Synthesis reasons about all gates of a module at once, which
+/// takes forever if large counters depend on each other.
 const WHOLE: usize = 2000;
 
-/// A module per part, and one that connects them: bits that a part reads are its vector `a`, bits that others read `y`.
+/// A module per part, and one that connects them. The bits that a part reads are its vector `a`, the bits that
+/// others read its vector `y`.
 fn push_parts(
     text: &mut String,
     netlist: &Netlist,
@@ -135,7 +137,7 @@ fn push_part(
     text.push_str("endmodule\n\n");
 }
 
-/// How the module is used, and what its bits mean.
+/// How to use the module, and what its bits mean.
 fn push_usage(text: &mut String, netlist: &Netlist, name: &str, ports: &HardwarePorts) {
     let clocks =
         if ports.registers.is_empty() { vec![] } else { vec![".clk(clk)".to_string(), ".rst(rst)".into()] };
@@ -241,7 +243,7 @@ fn push_grid(text: &mut String, automaton: &Automaton, name: &str, ports: &Hardw
     text.push_str("    endgenerate\n    always @(posedge clk) state <= load ? start : next;\nendmodule\n");
 }
 
-/// The state with a rim of one cell around it.
+/// The state with a border of one cell around it.
 fn push_rim(text: &mut String, Automaton { channels, edge, .. }: &Automaton) {
     text.push_str(
         "        for (y = 0; y < HEIGHT + 2; y = y + 1) begin : rim_row\n            \
@@ -265,7 +267,7 @@ fn push_rim(text: &mut String, Automaton { channels, edge, .. }: &Automaton) {
     text.push_str("            end\n        end\n");
 }
 
-/// A cell at every place, and what it makes of the cells around.
+/// A cell at every position, with the cells around it as inputs.
 fn push_cells(text: &mut String, automaton: &Automaton, name: &str, ports: &HardwarePorts) {
     let channels = automaton.channels;
     let row = |above: usize| {

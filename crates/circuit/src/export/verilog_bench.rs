@@ -1,7 +1,7 @@
-//! Test benches in Verilog: stimulus made in the bench, expected values from our simulator, and an exit
-//! status that is not zero if a single bit differs.
+//! Test benches in Verilog: the bench makes the stimulus, our simulator provides the expected values, and the
+//! exit status is nonzero if a single bit differs.
 //!
-//! Circuits of few inputs are tried with all of them, others with random ones.
+//! Circuits with few inputs are tested with all combinations, others with random ones.
 
 use std::fmt::Write;
 
@@ -12,15 +12,15 @@ use crate::file::Circuit;
 use crate::netlist::Netlist;
 use crate::simulate::{Grid, Simulator};
 
-/// Inputs up to which all combinations are tried.
+/// Most inputs for which all combinations are tested.
 const ALL_INPUTS: usize = 12;
-/// Random vectors at most and at least.
+/// Most and fewest random vectors.
 const VECTORS: (usize, usize) = (100_000, 64);
-/// Gates times vectors that a bench may take; an event-driven simulator does some millions per second.
+/// Most gates times vectors of a bench; an event-driven simulator handles some millions per second.
 const EVENTS: usize = 10_000_000;
-/// Bits of expected values that a bench may hold.
+/// Most bits of expected values in a bench.
 const EXPECTED: usize = 4_000_000;
-/// Bits of a row of expected values in the text.
+/// Bits per row of expected values in the file.
 const ROW: usize = 4096;
 
 pub(super) fn write(circuit: &Circuit, name: &str) -> String {
@@ -69,7 +69,7 @@ fn netlist_bench(netlist: &Netlist, name: &str) -> String {
     bench.write(&expected)
 }
 
-/// Ports connected to the bits of a signal, one after the other.
+/// Ports connected to consecutive bits of a signal.
 fn connected(ports: &[HardwarePort], signal: &str) -> Vec<String> {
     let mut first = 0;
     let one = |HardwarePort { name, width }: &HardwarePort| {
@@ -90,16 +90,16 @@ struct TestBench<'a> {
     given: usize,
     made: usize,
     vectors: usize,
-    /// What comes first.
+    /// The initial statements.
     start: &'a str,
-    /// Makes the stimulus of a vector; the outputs are looked at after it.
+    /// Makes the stimulus of a vector; the outputs are checked after it.
     stimulus: String,
-    /// What ends a vector.
+    /// Statements after a vector.
     after: &'a str,
 }
 
 impl TestBench<'_> {
-    /// `expected` are the outputs of all vectors, one after the other.
+    /// `expected` has the outputs of all vectors, concatenated.
     fn write(&self, expected: &[bool]) -> String {
         let TestBench { module, tested, given, made, vectors, start, stimulus, after } = self;
         // Rows hold whole vectors.
@@ -150,7 +150,7 @@ impl TestBench<'_> {
     }
 }
 
-/// Statements that draw a signal at random, 64 bits at a time.
+/// Statements that set a signal to random bits, 64 at a time.
 fn draw(signal: &str, bits: usize) -> String {
     let mut text = String::new();
     for first in (0..bits).step_by(64) {
@@ -166,7 +166,7 @@ fn every(netlist: &Netlist) -> Vec<bool> {
     bits_of(&table, 1 << netlist.inputs.len())
 }
 
-/// Planes as the bits of one sample after the other.
+/// Planes as bits, sample by sample.
 fn bits_of(planes: &[Vec<u64>], samples: usize) -> Vec<bool> {
     let bit = |sample: usize| planes.iter().map(move |plane| plane[sample / 64] >> (sample % 64) & 1 == 1);
     let bits: Vec<bool> = (0..samples).flat_map(bit).collect();
@@ -200,7 +200,7 @@ fn in_sequence(netlist: &Netlist, vectors: usize) -> Vec<bool> {
     expected
 }
 
-/// A bench that plays a small grid: vector 0 loads a random state, the others are steps.
+/// A bench that runs a small grid: vector 0 loads a random state, the others are steps.
 fn grid_bench(automaton: &Automaton, name: &str) -> String {
     let channels = automaton.channels;
     let (width, height, vectors) = if automaton.cell.gates.len() <= 2000 { (12, 10, 32) } else { (5, 4, 16) };

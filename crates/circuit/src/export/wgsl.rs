@@ -1,6 +1,6 @@
 //! WGSL: a compute shader on words of 32 samples or cells.
 //!
-//! Small circuits are one function; larger ones are functions that hand values on in a private array.
+//! Small circuits are one function; larger ones are several functions that pass values in a private array.
 
 use std::fmt::Write;
 
@@ -56,7 +56,7 @@ fn push_netlist(text: &mut String, netlist: &Netlist) {
     };
     let program = StraightProgram::new(netlist);
     push_pieces(text, &program, &operand);
-    // Outputs say how many words there are; inputs do where there are no outputs.
+    // The number of words is that of the outputs, or of the inputs if there are no outputs.
     let (array, signals) = if outputs > 0 { ("outputs", outputs) } else { ("inputs", inputs.max(1)) };
     write!(
         text,
@@ -135,7 +135,7 @@ fn push_automaton(text: &mut String, automaton: &Automaton) {
     text.push_str("}\n");
 }
 
-/// Neighbors beyond the rim are zero.
+/// Neighbors beyond the edge are zero.
 const ZERO: &str = "\
 // The words of the neighbors to the left (x = 0) or right (x = 2), above (y = 0) or below (y = 2).
 fn neighbor(x: i32, y: i32, channel: u32) -> u32 {
@@ -160,7 +160,7 @@ fn neighbor(x: i32, y: i32, channel: u32) -> u32 {
 }
 ";
 
-/// Neighbors beyond the rim are on the opposite side.
+/// Neighbors beyond the edge are on the opposite side.
 const WRAP: &str = "\
 // The words of the neighbors to the left (x = 0) or right (x = 2), above (y = 0) or below (y = 2).
 fn neighbor(x: i32, y: i32, channel: u32) -> u32 {

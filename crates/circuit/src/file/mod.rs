@@ -6,25 +6,27 @@
 //!  "outputs": [{"name": "sum", "wire": 2}, {"name": "carry", "wire": 3}]}
 //! ```
 //!
-//! Gate `k` makes wire `inputs + registers + k`. A missing operand is `null` or left out at the end.
-//! A netlist may have a `"meta"`: an object of whatever is known of it beside its gates. These names mean
-//! something to the HTML export, and the command writes them:
+//! Gate `k` makes wire `inputs + registers + k`. A missing operand is `null` or left out at the end. A netlist
+//! may have `"meta"`: an object with further information. The HTML export uses these names, and the command
+//! writes them:
 //!
-//! - of an automaton's cell, `"recipe"` (a name), `"start"` (`"random"`, `"center"`, `"zeros"` or `"boards"`) and
-//!   `"size"` (`[width, height]`): where it starts and how large the grid was that it learned on;
-//! - of every circuit that was learned, `"gates"`: how many gates were `"learned"`, and how many of these are `"active"`;
-//! - of a network that classifies, `"classes"`, `"thresholds"` and, of a table, `"columns"` (their names; the
-//!   thresholds are then a list of lists, one per column) or, of pictures, `"channels"`, `"height"` and `"width"`. C and Rust
-//!   then have a function of one sample, and all exports say what every input means;
-//! - of a network that classifies gray pictures, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"` (how many,
-//!   or their names), `"thresholds"` (one list for all pixels, or a list of lists, one per pixel) and `"brightest"` (what a
-//!   white pixel is in the thresholds' unit, 1 if missing). Input `(y·width + x)·thresholds + t` is 1 where the pixel
-//!   is at least threshold `t`; with `"order": "threshold"` input `t·height·width + y·width + x` is. The number of the
-//!   class is at the outputs `class0`, `class1`, … (lowest bit first), and the count of class `c`, if
-//!   shown, at `count_c_0`, `count_c_1`, …
+//! - for an automaton's cell, `"recipe"` (a name), `"start"` (`"random"`, `"center"`, `"zeros"` or `"boards"`)
+//!   and `"size"` (`[width, height]`): its initial state, and the size of the grid that it was trained on;
+//! - for every learned circuit, `"gates"`: how many gates were `"learned"`, and how many of these are
+//!   `"active"`;
+//! - for a classifier, `"classes"`, `"thresholds"` and, for tables, `"columns"` (their names; the thresholds
+//!   are then a list of lists, one per column) or, for pictures, `"channels"`, `"height"` and `"width"`. The C
+//!   and Rust exports then have a function on one sample, and all exports explain every input;
+//! - for a classifier of grayscale pictures, `"kind": "image-classifier"`, `"height"`, `"width"`, `"classes"`
+//!   (how many, or their names), `"thresholds"` and `"brightest"`. The thresholds are one list for all pixels,
+//!   or a list of lists, one per pixel. `"brightest"` is the value of a white pixel in the unit of the
+//!   thresholds (default 1). Input
+//!   `(y·width + x)·thresholds + t` is 1 if the pixel is at least threshold `t`; with `"order": "threshold"` it
+//!   is input `t·height·width + y·width + x`. The number of the class is in the outputs `class0`, `class1`, …
+//!   (lowest bit first), and the count of class `c`, if present, in `count_c_0`, `count_c_1`, …
 //!
-//! Files may list gates in any order; what is read is always a netlist that passes
-//! [`Netlist::check`], or an error that says which gate and wire is wrong. Start at [`Circuit`].
+//! Files may list gates in any order. The result is always a netlist that passes [`Netlist::check`], or an
+//! error that says which gate and wire is wrong. Start at [`Circuit`].
 
 mod read;
 mod write;
@@ -38,12 +40,12 @@ use crate::netlist::Netlist;
 const FORMAT: &str = "farad-circuit";
 const VERSION: u64 = 1;
 
-/// What a circuit file holds.
+/// The contents of a circuit file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Circuit {
     /// A netlist by itself.
     Netlist(Netlist),
-    /// The cell of an automaton and how cells stand together.
+    /// The cell of an automaton, and how cells are connected.
     Automaton(Automaton),
 }
 
@@ -70,7 +72,7 @@ impl Circuit {
         })
     }
 
-    /// The circuit in the text of a circuit file.
+    /// Parses a circuit file.
     pub fn from_json(text: &str) -> Result<Circuit> {
         read::circuit(text)
     }
@@ -80,7 +82,7 @@ impl Circuit {
         write::text(self)
     }
 
-    /// The netlist: of the automaton, its cell.
+    /// The netlist; for an automaton, that of its cell.
     pub fn netlist(&self) -> &Netlist {
         match self {
             Circuit::Netlist(netlist) => netlist,
@@ -88,12 +90,13 @@ impl Circuit {
         }
     }
 
-    /// Its name, which is its netlist's.
+    /// Its name, which is that of its netlist.
     pub fn name(&self) -> &str {
         &self.netlist().name
     }
 
-    /// Checks that every wire read is there and comes before its reader, and that a cell fits its channels.
+    /// Checks that every wire that is read exists and comes before its reader, and that a cell matches its
+    /// channels.
     pub fn check(&self) -> Result<()> {
         match self {
             Circuit::Netlist(netlist) => netlist.check(),

@@ -1,4 +1,4 @@
-//! Circuits from the text of circuit files: what is there is checked, gates may come in any order.
+//! Parses circuit files: checks the contents; gates may come in any order.
 
 use std::borrow::Cow;
 
@@ -140,7 +140,7 @@ impl RawGate<'_> {
     }
 }
 
-/// Checks that all wires are there, in whatever order.
+/// Checks that all wires exist, in any order.
 fn check_wires(netlist: &Netlist) -> Result<()> {
     let wires = netlist.wires();
     let there = |wire: Wire, reader: &dyn Fn() -> String| match wire.index() < wires {
@@ -167,7 +167,7 @@ fn check_wires(netlist: &Netlist) -> Result<()> {
     Ok(())
 }
 
-/// Puts gates behind what they read, otherwise in the order given, and renumbers the wires.
+/// Moves gates after what they read, otherwise in the given order, and renumbers the wires.
 fn sort(netlist: &mut Netlist) -> Result<()> {
     let sources = netlist.sources();
     let order = order(netlist)?;
@@ -224,7 +224,7 @@ fn order(netlist: &Netlist) -> Result<Vec<usize>> {
 
 fn cycle(netlist: &Netlist, path: &[usize], first: usize) -> Error {
     let start = path.iter().position(|&gate| gate == first).expect("an open gate is on the path");
-    // The path goes from reader to read; the circle is told the way signals go.
+    // The path goes from reader to operand; the cycle is reported in the direction of signals.
     let named = |&n: &usize| (n, netlist.gates[n].gate.name(), netlist.wire_of(n).0);
     Error::Cycle { gates: path[start..].iter().rev().map(named).collect() }
 }

@@ -71,7 +71,7 @@ fn writing_replaces_a_file_whole_and_leaves_no_draft() {
     assert!(nowhere.starts_with("write ") && nowhere.contains("missing"), "{nowhere}");
     std::fs::write(&path, "{").unwrap();
     let cut = Circuit::read(&path).unwrap_err().to_string();
-    assert!(cut.contains("circuit.json: circuit file: ends in the middle"), "{cut}");
+    assert!(cut.contains("circuit.json: circuit file: unexpected end"), "{cut}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -104,7 +104,7 @@ fn a_cycle_names_its_gates() {
     let text = file_with(r#"[["or", 0, 3], ["and", 1, 4], ["not_a", 3], ["xor", 0, 1]]"#, 6);
     assert_eq!(
         error(&text),
-        "circuit file: gates read each other in a circle: gate 2 (not_a, wire 4) -> gate 1 (and, wire 3) -> gate 2"
+        "circuit file: gates form a cycle: gate 2 (not_a, wire 4) -> gate 1 (and, wire 3) -> gate 2"
     );
     assert!(error(&file_with(r#"[["or", 0, 2]]"#, 3)).ends_with("gate 0 (or, wire 2) -> gate 0"));
 }
@@ -113,7 +113,7 @@ fn a_cycle_names_its_gates() {
 fn wrong_files_say_what_is_wrong() {
     assert_eq!(
         error(&file_with(r#"[["or", 0, 1], ["and", 9, 1]]"#, 4)),
-        "netlist: gate 1 (and), which makes wire 3, reads wire 9, which is not there (9 vs 4 wires that it may read)"
+        "netlist: gate 1 (and), which makes wire 3, reads wire 9, which does not exist (9 vs 4 wires that it may read)"
     );
     assert_eq!(
         error(&file_with(r#"[["or", 0]]"#, 3)),
@@ -129,7 +129,8 @@ fn wrong_files_say_what_is_wrong() {
         "circuit file: inputs, registers and gates do not add up to the wires stated (3 vs 7)"
     );
     assert!(
-        error(&file_with("[]", 2)).starts_with("netlist: output y reads wire 2, which is not there (2 vs 2")
+        error(&file_with("[]", 2))
+            .starts_with("netlist: output y reads wire 2, which does not exist (2 vs 2")
     );
     let whole = Circuit::from(sample()).to_json();
     for end in [1, whole.len() / 2, whole.trim_end().len() - 1] {
@@ -150,7 +151,7 @@ fn a_cell_must_fit_its_channels() {
     let wrong = |from: &str, to: &str| error(&text.replace(from, to));
     assert!(
         wrong("\"channels\":2", "\"channels\":3")
-            .contains("inputs of the cell do not fit 3 channels (18 vs 27)")
+            .contains("inputs of the cell do not match 3 channels (18 vs 27)")
     );
     assert!(wrong("\"channels\":2", "\"channels\":18446744073709551615").contains("do not fit"));
     assert!(

@@ -97,11 +97,11 @@ pub(super) fn whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         std::fs::rename(&draft, path)
     });
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = std::fs::remove_file(&draft);
     }
     written?;
-    // A rename is only sure to last once its folder is written; not all systems open folders.
+    // A rename is durable only once its folder is synced; not all systems can open folders.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::File::open(folder).and_then(|folder| folder.sync_all()).or(Ok(()))
 }

@@ -1,12 +1,12 @@
-//! From netlists and back.
+//! Conversion from netlists and back.
 
 use super::{LogicGraph, Signal};
 use crate::gate::Gate;
 use crate::netlist::{GateNode, Netlist, Wire};
 
 impl LogicGraph {
-    /// Reads a netlist: its inputs and registers are the sources, its [roots](Netlist::roots) the roots.
-    /// Constants, copies, negations, equal and dead gates are gone by the way they are read.
+    /// Reads a netlist: its inputs and registers are the sources, its [roots](Netlist::roots) the roots. This
+    /// removes constants, copies, negations, and equal and dead gates.
     pub(crate) fn of(netlist: &Netlist) -> LogicGraph {
         let mut graph = LogicGraph::new(netlist.sources());
         let signals = graph.absorb(netlist);
@@ -18,7 +18,7 @@ impl LogicGraph {
         graph
     }
 
-    /// Adds the gates of a netlist over the sources of this graph; the signal of each of its wires.
+    /// Adds the gates of a netlist over the sources of this graph; returns the signal of each of its wires.
     pub(crate) fn absorb(&mut self, netlist: &Netlist) -> Vec<Signal> {
         let mut signals: Vec<Signal> = (0..netlist.sources()).map(|source| self.source(source)).collect();
         for node in &netlist.gates {
@@ -30,7 +30,7 @@ impl LogicGraph {
         signals
     }
 
-    /// Active gates that [`LogicGraph::write`] makes: the gates, and negations that no gate can take over.
+    /// Active gates that [`LogicGraph::write`] makes: the gates, and negations that no gate can absorb.
     pub(crate) fn cost(&self) -> usize {
         let mut roots: Vec<Signal> = self.roots().to_vec();
         roots.sort_unstable();
@@ -42,7 +42,7 @@ impl LogicGraph {
         self.gates() + roots.iter().enumerate().filter(is_negation).count()
     }
 
-    /// Writes the graph over the names, inputs and registers of the netlist that it came from.
+    /// Writes the graph with the names, inputs and registers of the netlist that it came from.
     pub(crate) fn write(&self, shell: &Netlist) -> Netlist {
         let mut writer = NetlistWriter::new(self, shell);
         for node in self.order() {
@@ -65,11 +65,11 @@ impl LogicGraph {
 struct NetlistWriter<'a> {
     graph: &'a LogicGraph,
     netlist: Netlist,
-    /// The wire of each node, and whether that wire carries its negation.
+    /// The wire of each node, and whether that wire carries the negation.
     made: Vec<(Wire, bool)>,
     /// The wires of negations made for a root, and of the constants.
     extra: super::QuickMap<Signal, Wire>,
-    /// Nodes that only roots of the negation read by name: worth making negated.
+    /// Nodes whose negation is all that roots read: these are made negated.
     negated: Vec<bool>,
 }
 
@@ -79,7 +79,7 @@ impl NetlistWriter<'_> {
         netlist.inputs = shell.inputs.clone();
         netlist.registers = shell.registers.clone();
         netlist.meta = shell.meta.clone();
-        // Gates are others now, so nobody knows which part they belong to.
+        // The gates have changed, so it is unknown which part they belong to.
         netlist = netlist.without_parts();
         let mut made = vec![(Wire::NONE, false); graph.limit()];
         for source in 0..graph.sources() {

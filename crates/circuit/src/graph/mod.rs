@@ -1,11 +1,10 @@
-//! A circuit while it is worked on: gates that can be replaced, hashed so that equal ones are one.
+//! A circuit under optimization: gates can be replaced, and are hashed so that equal ones are shared.
 //!
 //! Nodes are in *normal form*: a node is false when all sources are false, and a gate is false when both
-//! operands are. So a function and its negation are the same node, negations live only at the roots
-//! ([`Signal`]), and of the sixteen gates five remain: and, the two and-nots, or, xor. Node 0 is the
-//! constant, then come the sources, then the gates. The invariant: no two living gates have the same
-//! function and operands, and following operands never comes back. Start at [`LogicGraph::gate`] and
-//! [`LogicGraph::replace`].
+//! operands are. So a function and its negation are the same node, negations occur only at the roots
+//! ([`Signal`]), and only five of the sixteen gates remain: and, the two and-nots, or, xor. Node 0 is the
+//! constant, then come the sources, then the gates. Invariant: no two living gates have the same function and
+//! operands, and there are no cycles. Start at [`LogicGraph::gate`] and [`LogicGraph::replace`].
 
 mod convert;
 mod normal;
@@ -62,7 +61,7 @@ impl Vertex {
     const DEAD: Vertex = Vertex { gate: Gate::FALSE, a: u32::MAX, b: u32::MAX };
 }
 
-/// Multiplies and folds: keys are small tuples, and the order of a map is never looked at.
+/// A multiplicative hash: keys are small tuples, and the iteration order of a map is never used.
 #[derive(Default)]
 pub(crate) struct QuickHasher(u64);
 
@@ -131,7 +130,7 @@ impl LogicGraph {
         Signal::new(source as u32 + 1, false)
     }
 
-    /// One past the largest node, dead ones included.
+    /// One past the largest node index, including dead ones.
     pub(crate) fn limit(&self) -> usize {
         self.vertices.len()
     }
@@ -180,7 +179,7 @@ impl LogicGraph {
         self.roots.push(signal);
     }
 
-    /// What [`LogicGraph::gate`] would answer, if that needs no new gate.
+    /// What [`LogicGraph::gate`] would return, if that needs no new gate.
     pub(crate) fn find(&self, gate: Gate, a: Signal, b: Signal) -> Option<Signal> {
         match normal_form(gate, a, b) {
             NormalForm::Signal(signal) => Some(signal),
@@ -191,7 +190,7 @@ impl LogicGraph {
         }
     }
 
-    /// The signal that is this gate of two signals: an old one if there is one.
+    /// The signal that is this gate of two signals; reuses an existing one.
     pub(crate) fn gate(&mut self, gate: Gate, a: Signal, b: Signal) -> Signal {
         match normal_form(gate, a, b) {
             NormalForm::Signal(signal) => signal,
@@ -219,7 +218,7 @@ impl LogicGraph {
         node
     }
 
-    /// Removes a gate that nobody reads, and what only it read.
+    /// Removes a gate that nobody reads, and everything that only it read.
     pub(crate) fn remove_if_unread(&mut self, node: u32) {
         let mut doubtful = vec![node];
         while let Some(node) = doubtful.pop() {
@@ -237,7 +236,7 @@ impl LogicGraph {
         }
     }
 
-    /// Keeps a node that nobody reads yet from being removed, until [`LogicGraph::let_go`].
+    /// Protects a node that nobody reads yet from removal, until [`LogicGraph::let_go`].
     pub(crate) fn hold(&mut self, node: u32) {
         self.references[node as usize] += 1;
     }
@@ -247,7 +246,7 @@ impl LogicGraph {
         self.references[node as usize] -= 1;
     }
 
-    /// Gives back the numbers of dead nodes at the end.
+    /// Frees the indices of dead nodes at the end.
     pub(crate) fn trim(&mut self) {
         while self.vertices.last() == Some(&Vertex::DEAD) {
             self.vertices.pop();
@@ -256,7 +255,7 @@ impl LogicGraph {
         }
     }
 
-    /// Counts out a gate as if it were removed, with all that only it reads: how many gates that frees.
+    /// Counts a gate as removed, with everything that only it reads; returns how many gates that frees.
     /// [`LogicGraph::retain`] must follow before anything is changed.
     pub(crate) fn release(&mut self, node: u32) -> usize {
         let mut freed = 0;
@@ -291,7 +290,8 @@ impl LogicGraph {
         kept
     }
 
-    /// Reads a node while some gate is [released](LogicGraph::release): how many freed gates that brings back.
+    /// Adds a reader to a node while some gate is [released](LogicGraph::release); returns how many freed gates that
+    /// brings back.
     pub(crate) fn refer(&mut self, node: u32) -> usize {
         self.references[node as usize] += 1;
         if self.references[node as usize] == 1 && self.is_gate(node) { self.retain(node) } else { 0 }

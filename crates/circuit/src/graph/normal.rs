@@ -1,19 +1,19 @@
-//! The normal form of one gate: constants, copies, negations and equal operands are gone.
+//! The normal form of one gate, without constants, copies, negations and equal operands.
 
 use super::{Signal, Vertex};
 use crate::gate::Gate;
 
-/// What a gate of two signals comes to.
+/// The result of normalizing a gate of two signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NormalForm {
-    /// Nothing that needs a gate.
+    /// A signal that needs no gate.
     Signal(Signal),
     /// A gate in normal form, and whether its negation is meant.
     Gate(Vertex, bool),
 }
 
-/// The normal form of a gate. It is found from the truth table alone: an operand that is constant or
-/// equal to the other picks entries of the table, a negated one exchanges them.
+/// The normal form of a gate, found from its truth table alone: an operand that is constant or equal to the
+/// other selects entries of the table, a negated one swaps them.
 pub(crate) fn normal_form(gate: Gate, a: Signal, b: Signal) -> NormalForm {
     let gate = if a.is_negated() { gate.with_negated_a() } else { gate };
     let gate = if b.is_negated() { gate.with_negated_b() } else { gate };
@@ -33,7 +33,7 @@ pub(crate) fn normal_form(gate: Gate, a: Signal, b: Signal) -> NormalForm {
     NormalForm::Gate(Vertex { gate, a, b }, negated)
 }
 
-/// The function of `node` that is `at_false` where it is false and `at_true` where it is true.
+/// The function of `node` that is `at_false` where the node is false and `at_true` where it is true.
 fn unary(at_false: bool, at_true: bool, node: u32) -> NormalForm {
     let varies = at_false != at_true && node != 0;
     NormalForm::Signal(Signal::new(if varies { node } else { 0 }, at_false))

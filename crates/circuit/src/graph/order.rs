@@ -1,14 +1,14 @@
-//! Orders and sets of nodes: what comes before, what comes after, how deep.
+//! Orders and sets of nodes: ancestors, dependents, depth.
 
 use super::{LogicGraph, Signal};
 
 impl LogicGraph {
-    /// The gates that roots need, each after its operands; the same graph gives the same order.
+    /// The gates that roots need, each after its operands; deterministic.
     pub(crate) fn order(&self) -> Vec<u32> {
         self.cone(&self.roots.iter().map(|root| root.node()).collect::<Vec<_>>())
     }
 
-    /// The gates that some nodes need, themselves included, each after its operands.
+    /// The gates that some nodes need, including themselves, each after its operands.
     pub(crate) fn cone(&self, nodes: &[u32]) -> Vec<u32> {
         let mut seen = vec![false; self.limit()];
         let mut order = vec![];
@@ -67,7 +67,7 @@ impl LogicGraph {
         order
     }
 
-    /// The longest way from a source to a root, in gates.
+    /// The longest path from a source to a root, in gates.
     pub(crate) fn depth(&self) -> usize {
         let mut level = vec![0usize; self.limit()];
         for node in self.order() {
@@ -98,7 +98,7 @@ impl LogicGraph {
         (1..=self.sources as u32).filter(|&node| self.references(node) > 0).collect()
     }
 
-    /// Checks everything that the module promises.
+    /// Checks all invariants of the module.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         let mut references = vec![0u32; self.limit()];

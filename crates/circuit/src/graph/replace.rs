@@ -1,12 +1,12 @@
-//! Putting one signal in the place of a node, everywhere.
+//! Replacing a node by a signal, everywhere.
 
 use super::{LogicGraph, NormalForm, QuickMap, Signal, Vertex, key, normal_form};
 
 impl LogicGraph {
-    /// Lets everyone who reads `old` read `new` instead, and removes what nobody reads then. Readers that
-    /// come to equal another gate, or to less than a gate, are replaced in turn.
+    /// Makes all readers of `old` read `new` instead, and removes what nobody reads any more. Readers that
+    /// become equal to another gate, or reduce to less than a gate, are replaced in turn.
     ///
-    /// `new` must not depend on `old`. Whether the functions are equal is the caller's business.
+    /// `new` must not depend on `old`. The caller must ensure that the functions are equal.
     pub(crate) fn replace(&mut self, old: u32, new: Signal) {
         let mut replaced: QuickMap<u32, Signal> = QuickMap::default();
         let mut doubtful = vec![];
@@ -17,7 +17,7 @@ impl LogicGraph {
                 continue;
             }
             if old == new.node() {
-                // What it was to become has become it: it stays, and reads what is current.
+                // What it was to be replaced by now depends on it: so it stays, and its operands are updated.
                 self.reread(old, &replaced, &mut pending);
                 continue;
             }
@@ -31,13 +31,13 @@ impl LogicGraph {
             self.move_roots(old, new);
             doubtful.extend([old, new.node()]);
         }
-        // Not before: a gate that nobody reads for the moment may be what another is replaced by.
+        // Not earlier: a gate that nobody reads at the moment may be the replacement of another.
         for node in doubtful {
             self.remove_if_unread(node);
         }
     }
 
-    /// Lets one gate read what its operands are replaced by, or notes what the gate itself is replaced by.
+    /// Updates the operands of one gate, or records what the gate itself is replaced by.
     fn reread(&mut self, reader: u32, replaced: &QuickMap<u32, Signal>, pending: &mut Vec<(u32, Signal)>) {
         let vertex = self.vertex(reader);
         let operand = |node: u32| latest(replaced, Signal::new(node, false));
@@ -79,7 +79,7 @@ impl LogicGraph {
     }
 }
 
-/// Follows replacements to what stands now.
+/// Follows replacements to the current signal.
 fn latest(replaced: &QuickMap<u32, Signal>, mut signal: Signal) -> Signal {
     while let Some(next) = replaced.get(&signal.node()) {
         signal = next.negated_if(signal.is_negated());

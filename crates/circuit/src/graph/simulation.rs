@@ -1,7 +1,7 @@
-//! What every node is on many patterns of the sources, 64 patterns per word.
+//! The value of every node on many patterns of the sources, 64 patterns per word.
 //!
-//! A simulation is either *exhaustive*, then equal words are equal functions, or a sample. Pattern 0 of
-//! an exhaustive one has all sources false. Start at [`Simulation::sources`].
+//! A simulation is either *exhaustive*, so that equal words prove equal functions, or a sample. Pattern 0 of an
+//! exhaustive one has all sources false. Start at [`Simulation::sources`].
 
 use super::LogicGraph;
 #[cfg(test)]
@@ -13,12 +13,12 @@ const EXHAUSTIVE_SOURCES: usize = 14;
 /// Words of a sample.
 const SAMPLE_WORDS: usize = 64;
 
-/// Words of a node on all or some patterns.
+/// The words of every node on all or some patterns.
 pub(crate) struct Simulation {
     words: usize,
     values: Vec<u64>,
     exhaustive: bool,
-    /// Where the next counterexample is put; only a sample takes any.
+    /// Where the next counterexample is stored; only a sample stores any.
     next: usize,
     stream: RandomStream,
 }
@@ -41,17 +41,17 @@ pub(crate) fn exhaustive_word(variable: usize, word: usize) -> u64 {
 }
 
 impl Simulation {
-    /// All patterns of the sources that are used, if those are few, else a sample; no gate is run yet.
+    /// All patterns of the used sources, if these are few, otherwise a sample; no gate is evaluated yet.
     pub(crate) fn sources(graph: &LogicGraph) -> Simulation {
         Simulation::exhaustive(graph).unwrap_or_else(|| Simulation::sample(graph, SAMPLE_WORDS, 1))
     }
 
-    /// Whether [`Simulation::sources`] takes all patterns.
+    /// Whether [`Simulation::sources`] uses all patterns.
     pub(crate) fn can_be_exhaustive(graph: &LogicGraph) -> bool {
         graph.used_sources().len() <= EXHAUSTIVE_SOURCES
     }
 
-    /// All patterns of the sources that are used, if those are few.
+    /// All patterns of the used sources, if these are few.
     fn exhaustive(graph: &LogicGraph) -> Option<Simulation> {
         let used = graph.used_sources();
         if used.len() > EXHAUSTIVE_SOURCES {
@@ -67,7 +67,7 @@ impl Simulation {
         Some(simulation)
     }
 
-    /// Random patterns: sources true with probability 1/2 in half of the words, in the others rarely or
+    /// Random patterns: in half of the words, sources are true with probability 1/2; in the others rarely or
     /// mostly.
     pub(crate) fn sample(graph: &LogicGraph, words: usize, seed: u64) -> Simulation {
         let mut simulation = Simulation::empty(graph, words, false);
@@ -87,7 +87,7 @@ impl Simulation {
         simulation
     }
 
-    /// The patterns of the sources alone, for another graph over the same sources.
+    /// Only the patterns of the sources, for another graph over the same sources.
     pub(crate) fn rebased(mut self, graph: &LogicGraph) -> Simulation {
         self.values.truncate((graph.sources() + 1) * self.words);
         self
@@ -111,13 +111,13 @@ impl Simulation {
         &self.values[node as usize * self.words..][..self.words]
     }
 
-    /// Computes all gates.
+    /// Evaluates all gates.
     pub(crate) fn run_all(mut self, graph: &LogicGraph) -> Simulation {
         self.run(graph, &graph.order());
         self
     }
 
-    /// Computes some gates, each after its operands; new ones too.
+    /// Evaluates some gates, each after its operands; new ones too.
     pub(crate) fn run(&mut self, graph: &LogicGraph, order: &[u32]) {
         self.values.resize(graph.limit() * self.words, 0);
         for &node in order {
@@ -136,8 +136,8 @@ impl Simulation {
         self.of(node).iter().fold(0, mix)
     }
 
-    /// Takes in a pattern that told two functions apart, with 63 neighbors of it, in the place of the oldest
-    /// patterns. [`Simulation::run_learned`] must follow.
+    /// Adds a pattern on which two functions differ, with 63 neighbors of it, in place of the oldest patterns.
+    /// [`Simulation::run_learned`] must follow.
     pub(crate) fn learn(&mut self, graph: &LogicGraph, pattern: &[bool]) {
         let word = self.next % self.words;
         self.next += 1;
@@ -151,7 +151,7 @@ impl Simulation {
         }
     }
 
-    /// Computes some gates, each after its operands, on the patterns that were learned last.
+    /// Evaluates some gates, each after its operands, on the patterns that were learned last.
     pub(crate) fn run_learned(&mut self, graph: &LogicGraph, order: &[u32]) {
         let word = (self.next + self.words - 1) % self.words;
         for &node in order {
@@ -174,7 +174,7 @@ impl Simulation {
         self.of(signal.node()).iter().map(|word| word ^ flip).collect()
     }
 
-    /// The words of the roots if `old` were `new`.
+    /// The words of the roots if `old` were replaced by `new`.
     #[cfg(test)]
     pub(crate) fn with(mut self, graph: &LogicGraph, old: u32, new: Signal) -> Vec<Vec<u64>> {
         let words = self.signal(new);

@@ -1,8 +1,8 @@
 //! Questions about nodes of a graph, answered by a SAT solver within a budget.
 //!
-//! A gate becomes three or four clauses, made from its truth table, when a question first needs
-//! it. The solver is right for as long as the functions of nodes stay: gates may be
-//! rewritten, but not changed. Start at [`Prover::equal`].
+//! A gate becomes three or four clauses, made from its truth table, when a question first needs it. The solver
+//! stays valid as long as the functions of nodes do not change: gates may be rewritten, but only to the same
+//! function. Start at [`Prover::equal`].
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -25,11 +25,11 @@ pub(crate) enum SolverAnswer {
     Unknown,
 }
 
-/// Counts conflicts and looks at the clock.
+/// Counts conflicts and checks the time.
 struct SolverLimits {
     conflicts_left: u64,
     deadline: Option<Instant>,
-    /// Times that the solver asked whether to stop: the clock is slow beside a decision.
+    /// How often the solver asked whether to stop; reading the clock each time would be slow.
     asked: Cell<u32>,
     late: Cell<bool>,
 }
@@ -54,13 +54,13 @@ impl Callbacks for SolverLimits {
     }
 }
 
-/// A solver that knows some nodes of one graph.
+/// A solver with clauses for some nodes of one graph.
 pub(crate) struct Prover {
     solver: Solver<SolverLimits>,
     literals: QuickMap<u32, Lit>,
     clause: Vec<Lit>,
     deadline: Option<Instant>,
-    /// Gates that are looked into; others, if there is such a list, count as free.
+    /// Gates that are encoded; if there is such a list, all others count as free variables.
     scope: Option<QuickMap<u32, ()>>,
 }
 
@@ -70,8 +70,8 @@ impl Prover {
         Prover { solver, literals: QuickMap::default(), clause: vec![], deadline, scope: None }
     }
 
-    /// Looks only into the `gates` gates that are nearest before some nodes. What holds whatever the
-    /// others are holds; but then nothing is [refuted](SolverAnswer::Refuted), only unknown.
+    /// Encodes only the `gates` gates that are closest before some nodes. What holds for any value of the
+    /// others holds in general; but nothing can be [refuted](SolverAnswer::Refuted) then, only unknown.
     pub(crate) fn within(mut self, graph: &LogicGraph, nodes: &[u32], gates: usize) -> Prover {
         let mut scope: QuickMap<u32, ()> = QuickMap::default();
         let mut near = VecDeque::from(nodes.to_vec());
@@ -97,7 +97,7 @@ impl Prover {
         for (x, y) in [(x, !y), (!x, y)] {
             match self.solve(graph, &[x, y], conflicts) {
                 SolverAnswer::Proved => {
-                    // What is known now makes later questions easier.
+                    // What is proved now makes later questions easier.
                     self.add(&[!x, !y]);
                 }
                 other => return other,
@@ -131,7 +131,7 @@ impl Prover {
         (1..=graph.sources() as u32).map(value).collect()
     }
 
-    /// The literal of a signal, after clauses for all that it depends on.
+    /// The literal of a signal; adds clauses for everything that it depends on.
     fn literal(&mut self, graph: &LogicGraph, signal: Signal) -> Lit {
         let mut pending = vec![signal.node()];
         while let Some(&node) = pending.last() {
@@ -164,7 +164,7 @@ impl Prover {
         }
     }
 
-    /// The rows of the truth table as clauses; an operand that decides alone makes one of two rows.
+    /// The rows of the truth table as clauses; an operand that decides alone merges two rows.
     fn define_gate(&mut self, literal: Lit, gate: Gate, a: Lit, b: Lit) {
         let when = |operand: Lit, value: bool| if value { operand } else { !operand };
         let output = |value: bool| if value { literal } else { !literal };

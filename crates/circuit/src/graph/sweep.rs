@@ -1,32 +1,32 @@
-//! Merging nodes of equal function: candidates by simulation, proofs by all patterns or by SAT.
+//! Merging nodes of equal function: candidates come from simulation, proofs from all patterns or SAT.
 //!
-//! The graph is built anew, gate by gate. A new gate that agrees with an old one on all patterns is
-//! proved equal to it and dropped, or told apart by a pattern that is learned. Start at [`LogicGraph::swept`].
+//! The graph is rebuilt gate by gate. A new gate that agrees with an old one on all patterns is either proved
+//! equal to it and dropped, or distinguished by a pattern, which is added. Start at [`LogicGraph::swept`].
 
 use std::time::Instant;
 
 use super::{LogicGraph, Prover, QuickMap, Signal, Simulation, SolverAnswer};
 
-/// Gates of equal words that a new gate is compared with.
+/// Gates with equal words that a new gate is compared with.
 const CANDIDATES: usize = 6;
 
-/// Gates beyond which a proof first looks only at those that are near.
+/// With more gates than this, a proof first considers only nearby ones.
 const LARGE: usize = 3_000;
-/// How many near gates that are.
+/// How many nearby gates a proof considers.
 const SCOPE: usize = 200;
 
-/// How much a sweep may spend.
+/// The budget of a sweep.
 #[derive(Clone, Copy)]
 pub(crate) struct SweepEffort {
-    /// Conflicts of the solver a question.
+    /// Conflicts of the solver per question.
     pub(crate) conflicts: u64,
-    /// Patterns learned at most; then gates that agree are left alone.
+    /// Most patterns to add; after that, gates that agree are left alone.
     pub(crate) refutations: usize,
     pub(crate) deadline: Option<Instant>,
 }
 
 impl LogicGraph {
-    /// The same circuit with nodes of equal function merged. The patterns come back with what was learned.
+    /// The same circuit with nodes of equal function merged. Also returns the patterns, including those added.
     pub(crate) fn swept(&self, simulation: Simulation, effort: SweepEffort) -> (LogicGraph, Simulation) {
         let simulation = simulation.rebased(self);
         let graph = LogicGraph::new(self.sources());
@@ -69,14 +69,14 @@ struct Sweep {
     effort: SweepEffort,
     /// The oldest node known to be equal, by node.
     representatives: Vec<u32>,
-    /// Nodes of equal words, oldest first, none of them proved equal to another.
+    /// Nodes with equal words, oldest first, none of them proved equal to another.
     classes: QuickMap<u64, Vec<u32>>,
-    /// Pairs that agree on all patterns, and that the budget did not decide.
+    /// Pairs that agree on all patterns and that the budget did not decide.
     undecided: usize,
 }
 
 impl Sweep {
-    /// The oldest node that is known to equal this one, in the place of it.
+    /// The oldest node that is known to equal this one.
     fn merged(&mut self, signal: Signal) -> Signal {
         let node = signal.node();
         if let Some(&representative) = self.representatives.get(node as usize) {
@@ -99,7 +99,8 @@ impl Sweep {
         signal
     }
 
-    /// A node with the same words, from both ends of the class in turn: the true partner is often old or new.
+    /// A node with the same words, taken alternately from both ends of the class: the true partner is often old
+    /// or new.
     fn candidate(&self, node: u32, undecided: &[u32]) -> Option<u32> {
         let class = self.classes.get(&self.simulation.key(node))?;
         let (old, new) = class.split_at(class.len().div_ceil(2));

@@ -1,6 +1,7 @@
-//! Runs candidates on the CPU, many samples at a time, and counts what is wrong.
+//! Runs candidates on the CPU, many samples at a time, and counts wrong bits.
 //!
-//! Invariant: a candidate's score depends on the candidate and the batch of starts only. Start at [`Bench::run`].
+//! Invariant: a candidate's score depends only on the candidate and the batch of starts. Start at
+//! [`Bench::run`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,19 +16,19 @@ use super::task::{RepairTask, StartingGrid};
 use crate::automaton::Edge;
 use crate::gate::Gate;
 
-/// Words of 32 starts that stand side by side.
+/// Words of 32 starts that are processed together.
 pub(super) const WORDS: usize = 2;
 
-/// Starts, and which cells fire from them on.
+/// Starts, and which cells fire at each step.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Batches with the same number are the same.
+    /// Batches with the same number are identical.
     number: u64,
     channels: usize,
     layout: Arc<SampleLayout>,
     /// The planes of all channels.
     start: Vec<u32>,
-    /// For each step which samples fire; nothing where all do.
+    /// For each step, which samples fire; empty if all do.
     fires: Vec<Vec<u32>>,
 }
 
@@ -38,22 +39,22 @@ fn number() -> u64 {
 }
 
 impl Batch {
-    /// Its number: batches with the same number hold the same.
+    /// Its number: batches with the same number are identical.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Words of 32 starts for each cell; none where there is one start, whose cells lie side by side.
+    /// Words of 32 starts per cell; `None` if there is a single start, whose cells are packed instead.
     pub fn words(&self) -> Option<usize> {
         self.layout.words()
     }
 
-    /// What the cells of a channel are at the start, row by row: `[cells, words]`, or 0 and 1 for each of `[cells]`.
+    /// The initial cells of a channel, row by row: `[cells, words]`, or 0 and 1 for each of `[cells]`.
     pub fn cells(&self, channel: usize) -> Vec<u32> {
         self.layout.gather(&self.start[self.layout.own(channel)..])
     }
 
-    /// Which cells fire at each step, in the same form; nothing where all do.
+    /// Which cells fire at each step, in the same form; empty if all do.
     pub fn fires(&self) -> impl Iterator<Item = Vec<u32>> {
         self.fires.iter().map(|fires| self.layout.gather(fires))
     }
@@ -63,7 +64,7 @@ impl Batch {
         self.channels
     }
 
-    /// Takes over one start of another batch: `lane` becomes what its `from` is.
+    /// Copies one start of another batch: `lane` becomes its `from`.
     pub(crate) fn take(&mut self, lane: usize, other: &Batch, from: usize) {
         self.number = number();
         let copy = |to: &mut [u32], words: &[u32]| {
@@ -78,7 +79,7 @@ impl Batch {
     }
 }
 
-/// A task with room to run candidates of so many channels.
+/// A task, with buffers to run candidates of this many channels.
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub(super) layout: Arc<SampleLayout>,
@@ -88,11 +89,11 @@ pub(crate) struct Bench {
     pub(super) wraps: bool,
     pub(super) steps: usize,
     fire_rate: f32,
-    /// What each visible channel should be at the end.
+    /// The wanted final state of each visible channel.
     pub(super) wanted: Vec<Vec<u32>>,
     /// Which bits of a span are samples.
     pub(super) samples: Vec<u32>,
-    /// Steps of the early and the late check, where cells fire at random.
+    /// Steps of the early and the late check, if cells fire at random.
     looks: Option<[usize; 2]>,
     state: Vec<u32>,
     next: Vec<u32>,
@@ -132,18 +133,18 @@ impl Bench {
         }
     }
 
-    /// Starts of a batch.
+    /// Number of starts per batch.
     pub(crate) fn starts(&self) -> usize {
         self.layout.starts()
     }
 
-    /// Visible bits of a batch.
+    /// Visible bits per batch.
     pub(crate) fn bits(&self) -> u64 {
         let samples: u32 = self.samples.iter().map(|word| word.count_ones()).sum();
         samples as u64 * self.visible.len() as u64
     }
 
-    /// Fresh starts. Where nothing is random there is only one batch.
+    /// New starts. If nothing is random, there is only one batch.
     pub(crate) fn batch(&self, random: &mut SplitMix) -> Batch {
         let layout = &self.layout;
         let mut start = vec![0; self.channels * layout.copies() * layout.plane];
@@ -161,7 +162,7 @@ impl Bench {
                     layout.words_of(cell).for_each(|(word, mask)| span[word] |= mask);
                 }
                 StartingGrid::Neighborhoods => {
-                    // Input n is bit n of the number of the neighborhood.
+                    // Input n is bit n of the index of the neighborhood.
                     for number in 0..512 {
                         for input in 0..9 {
                             start[input * layout.plane + number / 32] |=
@@ -173,7 +174,7 @@ impl Bench {
             layout.finish(&mut start, channel);
         }
         let rate = (self.fire_rate < 1.0).then(|| (self.fire_rate as f64 * 65536.0).round() as u32);
-        // What is no sample never fires, so what lies beyond the rim stays as it is.
+        // Bits that are not samples never fire, so cells beyond the edge do not change.
         let mask = |rate: u32, random: &mut SplitMix| -> Vec<u32> {
             let pairs = (0..layout.span / 2).map(|_| random.bits(rate));
             let words = pairs.flat_map(|pair| [pair as u32, (pair >> 32) as u32]);
@@ -184,7 +185,7 @@ impl Bench {
         Batch { number: number(), channels: self.channels, layout: layout.clone(), start, fires }
     }
 
-    /// Runs a candidate on the batches of a job, until enough is wrong.
+    /// Runs a candidate on the batches of a job, until enough bits are wrong.
     pub(crate) fn score(&mut self, job: &Job) -> Vec<CandidateScore> {
         let (mut sum, mut scores) = (Wrong::default(), Vec::with_capacity(job.batches.len()));
         for batch in job.batches {
@@ -198,7 +199,8 @@ impl Bench {
         scores
     }
 
-    /// Runs a candidate on a batch, after so much was wrong on others. Gives up once enough is wrong early on.
+    /// Runs a candidate on a batch, after `before` wrong bits on others. Stops early once enough bits are
+    /// wrong.
     pub(crate) fn run(
         &mut self,
         tape: &Tape,
@@ -230,14 +232,15 @@ impl Bench {
         score
     }
 
-    /// The same with room for all samples at once, as [`Bench::record`] needs it.
+    /// The same with room for all samples at once, as [`Bench::record`] needs.
     pub(super) fn wide(&self) -> Bench {
         let mut layout = SampleLayout::clone(&self.layout);
         layout.tile = layout.span;
         Bench { layout: Arc::new(layout), ..self.clone() }
     }
 
-    /// Runs a candidate and keeps the value of every wire at each of the last steps: first the inputs, then the ops.
+    /// Runs a candidate and records the value of every wire at each of the last steps: first the inputs, then
+    /// the ops.
     pub(super) fn record(&mut self, tape: &Tape, batch: &Batch, last: usize) -> Record {
         self.prepare(tape);
         self.state.copy_from_slice(&batch.start);
@@ -254,7 +257,7 @@ impl Bench {
                 values[at(input)..][..span].copy_from_slice(&self.state[source..][..span]);
             }
             self.step(tape, batch.fires.get(step));
-            // There is a single tile, so the values of the step are still there.
+            // There is a single tile, so the values of the step are still available.
             for op in 0..tape.ops.len() {
                 values[at(inputs + op)..][..span]
                     .copy_from_slice(&self.values[op * self.layout.tile..][..span]);
@@ -298,7 +301,7 @@ impl Bench {
         std::mem::swap(&mut self.state, &mut self.next);
     }
 
-    /// Wrong visible bits now.
+    /// Visible bits that are wrong now.
     fn wrong(&self) -> u64 {
         let wrong = |(&channel, wanted): (&usize, &Vec<u32>)| -> u64 {
             let own = self.layout.own(channel);
@@ -310,7 +313,7 @@ impl Bench {
 }
 
 impl Bench {
-    /// Notes the starts from which something is wrong now, where there are several.
+    /// Records the starts from which something is wrong now, if there are several.
     fn note(&self, score: &mut CandidateScore) {
         if self.layout.words().is_none() {
             return;
@@ -323,12 +326,13 @@ impl Bench {
     }
 }
 
-/// The value of every wire at every step: `[wires, steps, span]`, since a reader of a wire reads all its steps.
+/// The value of every wire at every step: `[wires, steps, span]`, because a reader of a wire reads all its
+/// steps.
 pub(super) struct Record {
     pub(super) values: Vec<u32>,
     pub(super) span: usize,
     pub(super) steps: usize,
-    /// Visible channels at the end.
+    /// The final visible channels.
     pub(super) seen: Vec<Vec<u32>>,
 }
 
@@ -393,7 +397,7 @@ impl WithSimd for BenchStep<'_> {
                 }
             }
         }
-        // Nothing lies beyond an empty rim, and nothing was written there.
+        // Nothing lies beyond an empty border, and nothing was written there.
         if !empty_rim {
             tape.outputs.iter().for_each(|&(channel, _)| layout.finish(next, channel));
         }

@@ -1,6 +1,6 @@
-//! The circuit of a cell while it is searched: gates and outputs that may be changed one by one.
+//! The circuit of a cell during a search: gates and outputs that can be changed one by one.
 //!
-//! Invariant: every gate reads only wires before its own, so each change leaves a circuit.
+//! Invariant: every gate reads only earlier wires, so each change leaves a valid circuit.
 
 use crate::automaton::Automaton;
 use crate::gate::Gate;
@@ -19,13 +19,14 @@ pub struct CellCircuit {
 }
 
 impl CellCircuit {
-    /// The part of an automaton's cell that visible channels depend on, without constants, copies and equal gates;
-    /// and the automaton of the channels that are left. Up to `spare` of the other channels stay, without gates.
+    /// The part of an automaton's cell that visible channels depend on, without constants, copies and equal
+    /// gates; and the automaton of the remaining channels. Up to `spare` of the other channels stay, without
+    /// gates.
     pub fn of(automaton: &Automaton, spare: usize) -> (CellCircuit, Automaton) {
         CellCircuit::with(automaton, automaton.cone_of_influence(), spare)
     }
 
-    /// The same with as many spare channels as asked for: where there are too few others, there are new ones.
+    /// The same with exactly `spare` unused channels: if there are too few, new ones are added.
     pub(super) fn roomy(automaton: &Automaton, spare: usize) -> (CellCircuit, Automaton) {
         let kept = automaton.cone_of_influence();
         let others = automaton.channels - kept.len();
@@ -49,7 +50,7 @@ impl CellCircuit {
         (CellCircuit::plain(&shell), shell)
     }
 
-    /// The same with every gate that visible channels depend on as it was; and where each gate of the automaton is now.
+    /// The same with every live gate unchanged; also returns the new index of each gate of the automaton.
     pub(super) fn as_learned(automaton: &Automaton) -> (CellCircuit, Automaton, Vec<Option<usize>>) {
         let kept = automaton.cone_of_influence();
         let shell = automaton.restricted(&kept);
@@ -75,7 +76,7 @@ impl CellCircuit {
         (CellCircuit { channels: kept.len(), gates, outputs }, shell, places)
     }
 
-    /// A cell that does nothing: the visible channels and some others keep what they have.
+    /// A cell that does nothing: the visible channels and some others keep their values.
     pub(super) fn nothing(automaton: &Automaton, spare: usize) -> (CellCircuit, Automaton) {
         let mut empty = automaton.clone();
         for (channel, output) in empty.cell.outputs.iter_mut().enumerate() {
@@ -84,7 +85,7 @@ impl CellCircuit {
         CellCircuit::of(&empty, spare)
     }
 
-    /// The cell of an automaton as it is.
+    /// The cell of an automaton, unchanged.
     pub fn plain(automaton: &Automaton) -> CellCircuit {
         CellCircuit {
             channels: automaton.channels,
@@ -93,7 +94,7 @@ impl CellCircuit {
         }
     }
 
-    /// The automaton with this cell. `shell` has its names.
+    /// The automaton with this cell. `shell` provides its names.
     pub fn automaton(&self, shell: &Automaton) -> Automaton {
         let mut automaton = shell.clone();
         automaton.cell.gates = self.gates.clone();
@@ -111,13 +112,13 @@ impl CellCircuit {
         self.inputs() + self.gates.len()
     }
 
-    /// Adds a gate behind all others.
+    /// Appends a gate.
     pub fn gate(&mut self, gate: Gate, a: Wire, b: Wire) -> Wire {
         self.gates.push(GateNode { gate, a, b });
         Wire(self.wires() as u32 - 1)
     }
 
-    /// Puts a gate before the gate `place`; wires behind it are renumbered. The wire of the new gate.
+    /// Inserts a gate before gate `place` and renumbers later wires; returns the wire of the new gate.
     pub fn insert(&mut self, place: usize, node: GateNode) -> Wire {
         let wire = Wire((self.inputs() + place) as u32);
         let moved = |read: Wire| if read >= wire && read != Wire::NONE { Wire(read.0 + 1) } else { read };
@@ -129,7 +130,7 @@ impl CellCircuit {
         wire
     }
 
-    /// Lets everything behind `wire` read `other` where it read `wire`, from gate `place` on.
+    /// Makes all gates from `place` on, and the outputs, read `other` instead of `wire`.
     pub fn substitute(&mut self, place: usize, wire: Wire, other: Wire) {
         let read = |read: &mut Wire| *read = if *read == wire { other } else { *read };
         for node in &mut self.gates[place..] {

@@ -1,14 +1,16 @@
-//! One chain of a search: a cell that is changed at random, and the best that it has met.
+//! One chain of a search: a cell that is changed at random, and the best cell that it has found.
 //!
-//! First a chain *mends*: it accepts a changed cell if that is less wrong, or by annealing slightly more. Once nothing is
-//! wrong it *shrinks*: it accepts what has no more gates and is still right. Where starts are random, a few of them are
-//! looked at first; a cell that is right on these is held to thousands, and those on which it fails join the few.
+//! First a chain *mends*: it accepts a changed cell if fewer bits are wrong or, by annealing, slightly more.
+//! Once nothing is wrong it *shrinks*: it accepts a cell that has no more gates and is still right. If starts
+//! are random, a few of them are tried first. A cell that is right on these is tried on thousands, and those on
+//! which it fails join the few.
 //!
-//! A chain draws a block of candidates from its current cell, an [`Evaluator`] counts what is wrong with them, and the chain
-//! takes over the first that it may; the others count as tried. A [`Crew`] is the chains that share an evaluator.
+//! A chain draws a block of candidates from its current cell, an [`Evaluator`] counts their wrong bits, and the
+//! chain takes the first acceptable one; the others count as tried. A [`Crew`] is the chains that share an
+//! evaluator.
 //!
-//! Invariant: [`SearchChain::champion`] is never replaced by something that is worse on the same starts. What a chain does depends
-//! on its seed, on how often it is called and on the largest block alone, not on who evaluates.
+//! Invariant: [`SearchChain::champion`] is never replaced by something that is worse on the same starts. What a
+//! chain does depends only on its seed, the number of calls and the largest block, not on the evaluator.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,31 +26,31 @@ use super::random::SplitMix;
 use super::tape::Tape;
 use super::term::Terms;
 
-/// What a gate costs while something is wrong, in wrong bits.
+/// The cost of a gate while bits are wrong, in wrong bits.
 const GATE: f64 = 0.02;
-/// Candidates from hot to cold.
+/// Candidates per annealing epoch, from hot to cold.
 const EPOCH: u64 = 10_000;
-/// Candidates between two looks at all starts.
+/// Candidates between two checks on all starts.
 const PATIENCE: u64 = 150;
-/// Batches of starts that nobody has seen, for who is right on all others.
+/// Batches of unseen starts, for a cell that is right on all others.
 const SURPRISES: usize = 128;
-/// The stream of these starts.
+/// The random stream of these starts.
 const SURPRISE_STREAM: u64 = u64::MAX - 1;
-/// What a candidate costs beside its gates, in gates.
+/// The cost of a candidate besides its gates, in gates.
 const OVERHEAD: u64 = 24;
-/// Gates that a shrinking cell may have more than the best.
+/// How many gates a shrinking cell may have more than the best.
 const SLACK: usize = 2;
 
-/// The best that a chain has met.
+/// The best cell that a chain has found.
 #[derive(Clone, Debug)]
 pub(super) struct Champion {
     pub(super) cell: CellCircuit,
-    /// Wrong bits on all starts that are checked.
+    /// Wrong bits on all checked starts.
     pub(super) wrong: u64,
     /// Wrong bits on other grids; counted once nothing else is wrong.
     pub(super) elsewhere: u64,
     pub(super) gates: usize,
-    /// Which of the circuits that the search began with it comes from.
+    /// Which of the initial circuits it comes from.
     pub(super) from: usize,
 }
 
@@ -59,16 +61,16 @@ impl Champion {
     }
 }
 
-/// What all chains that begin with one circuit share.
+/// What all chains that start from one circuit share.
 #[derive(Clone)]
 pub(super) struct Ground {
     pub(super) shape: CandidateChannels,
     pub(super) bench: Bench,
-    /// The same with room to record.
+    /// The same, with room to record.
     pub(super) wide: Bench,
     /// Starts that decide whether a cell is right: many, or the only one.
     pub(super) check: Arc<Vec<Batch>>,
-    /// Other grids, with their start.
+    /// Other grids, with their starts.
     pub(super) others: Vec<(Bench, Batch)>,
     pub(super) proposals: Arc<Vec<Proposal>>,
     pub(super) random: bool,
@@ -78,7 +80,7 @@ pub(super) struct Ground {
 struct Candidate {
     cell: CellCircuit,
     tape: Tape,
-    /// The energy up to which it may be accepted; while shrinking, none.
+    /// The energy up to which it is accepted; unused while shrinking.
     limit: f64,
 }
 
@@ -90,40 +92,40 @@ pub(super) struct SearchChain {
     pool: Vec<Batch>,
     lane: usize,
     current: CellCircuit,
-    /// The current cell made ready, while something is wrong.
+    /// The current cell as a tape, while something is wrong.
     ready: Tape,
     energy: f64,
-    /// The coldest point of this epoch.
+    /// The cell with the lowest energy of this epoch.
     coldest: (f64, CellCircuit),
     /// Gates of the current cell.
     gates: usize,
-    /// What a single start does, for terms.
+    /// What happens from a single start, for terms.
     record: Option<(Tape, Record)>,
     /// Candidates that wait for their scores.
     drafts: Vec<Candidate>,
-    /// Candidates that are drawn next.
+    /// Candidates to draw next.
     block: u64,
     pub(super) champion: Champion,
     pub(super) tried: u64,
     epoch: u64,
-    /// Candidates tried when a cell was last held to all starts.
+    /// Candidates tried when a cell was last checked on all starts.
     challenged: u64,
 }
 
-/// Chains that share an evaluator, which scores what all of them propose at once.
+/// Chains that share an evaluator, which scores the proposals of all of them at once.
 pub(super) struct Crew {
     pub(super) chains: Vec<SearchChain>,
     pub(super) evaluator: Box<dyn Evaluator>,
 }
 
 impl Crew {
-    /// What a candidate costs, about: gates, and what there is to do without any.
+    /// The approximate cost of a candidate: gates plus a fixed overhead.
     pub(super) fn cost(&self) -> u64 {
         let gates = self.chains.iter().map(|chain| chain.gates).max().unwrap_or(0);
         gates as u64 + OVERHEAD
     }
 
-    /// Each chain tries so many candidates, unless the time is over.
+    /// Makes each chain try this many candidates, unless time runs out.
     pub(super) fn advance(&mut self, candidates: u64, deadline: Option<Instant>) {
         let Crew { chains, evaluator } = self;
         let block = evaluator.block() as u64;
@@ -152,7 +154,7 @@ impl Crew {
         }
     }
 
-    /// Where there is one start, lets wires of all champions stand for each other that always agree there.
+    /// If there is one start, merges wires of all champions that always agree there.
     pub(super) fn merge(&mut self) {
         self.chains.iter_mut().for_each(|chain| chain.merge(&mut *self.evaluator));
     }
@@ -193,7 +195,7 @@ impl SearchChain {
         chain
     }
 
-    /// Goes on from another chain's champion.
+    /// Continues from another chain's champion.
     pub(super) fn adopt(&mut self, ground: &Ground, champion: &Champion, evaluator: &mut dyn Evaluator) {
         if self.champion.from != champion.from {
             self.ground = ground.clone();
@@ -213,7 +215,7 @@ impl SearchChain {
         }
     }
 
-    /// Draws the next block, of so many candidates at most. How many it took.
+    /// Draws the next block of at most `most` candidates; returns how many.
     fn propose(&mut self, most: u64) -> u64 {
         let count = self.block.min(most);
         for _ in 0..count {
@@ -227,7 +229,7 @@ impl SearchChain {
         count
     }
 
-    /// What is to be known of each candidate of the block.
+    /// What to evaluate for each candidate of the block.
     fn jobs(&self) -> impl Iterator<Item = Job<'_>> {
         self.drafts.iter().map(|draft| Job {
             tape: &draft.tape,
@@ -240,7 +242,7 @@ impl SearchChain {
         })
     }
 
-    /// Takes over the first candidate of the block that it may. The more were in vain, the larger is the next block.
+    /// Takes the first acceptable candidate of the block. The more were rejected, the larger the next block.
     fn decide(&mut self, scores: Vec<Vec<CandidateScore>>, evaluator: &mut dyn Evaluator) {
         let drafts = std::mem::take(&mut self.drafts);
         let most = evaluator.block() as u64;
@@ -275,7 +277,7 @@ impl SearchChain {
         self.record = None;
     }
 
-    /// Lets a cell run from all starts that are checked. It becomes the champion if it is better; starts on which it fails
+    /// Runs a cell from all checked starts. It becomes the champion if it is better; starts on which it fails
     /// join the pool.
     fn challenge(&mut self, cell: &CellCircuit, evaluator: &mut dyn Evaluator) -> bool {
         let tape = self.tape(cell);
@@ -311,7 +313,7 @@ impl SearchChain {
         better
     }
 
-    /// Candidates run from this start too from now on.
+    /// Adds a start to the pool that all candidates run from.
     fn keep(&mut self, batch: &Batch, start: usize) {
         let starts = self.ground.bench.starts();
         if let Some(hard) = self.pool.last_mut() {
@@ -320,9 +322,9 @@ impl SearchChain {
         }
     }
 
-    /// Wrong bits on starts that no chain has seen: a chain that sees the same starts again and again overfits to them.
+    /// Wrong bits on unseen starts: a chain that sees the same starts again and again overfits to them.
     fn surprise(&mut self, tape: &Tape, evaluator: &mut dyn Evaluator) -> u64 {
-        // A stream of their own: how many are drawn before one fails is up to the evaluator.
+        // From a separate stream: how many are drawn before one fails depends on the evaluator.
         let mut stream = SplitMix::new(self.random.word(), SURPRISE_STREAM);
         let size = evaluator.block().clamp(1, SURPRISES);
         for first in (0..SURPRISES).step_by(size) {
@@ -356,11 +358,11 @@ impl SearchChain {
         let limit = self.energy - self.random.share().ln() * temperature;
         let cell = self.candidate()?;
         let tape = self.tape(&cell);
-        // What only changes gates that nobody reads is not worth a run.
+        // A change of unread gates only is not worth a run.
         (tape != self.ready).then_some(Candidate { cell, tape, limit })
     }
 
-    /// Takes a candidate over if its energy is low enough. Whether it did.
+    /// Takes a candidate if its energy is low enough; returns whether it did.
     fn take_better(&mut self, draft: Candidate, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
         let Candidate { cell, tape, limit } = draft;
         let energy = energy(&tape, wrong);
@@ -372,7 +374,7 @@ impl SearchChain {
         self.record = None;
         if energy < self.coldest.0 {
             self.coldest = (energy, self.current.clone());
-            // All starts take a while: not for every gate that goes.
+            // Checking all starts takes a while, so not after every removed gate.
             if (wrong.total() == 0 && self.tried >= self.challenged + PATIENCE) || !self.ground.random {
                 self.challenged = self.tried;
                 self.challenge(&self.current.clone(), evaluator);
@@ -382,17 +384,19 @@ impl SearchChain {
         true
     }
 
-    /// Ends an epoch: what was coldest is held to all starts, and the next one begins with the best.
+    /// Ends an epoch: checks the best cell of the epoch on all starts, and starts the next epoch with the
+    /// champion.
     fn restart(&mut self, evaluator: &mut dyn Evaluator) {
         let coldest = self.coldest.1.clone();
         self.challenge(&coldest, evaluator);
-        // Every other epoch begins where this one was best, right or not: the best of all may be a dead end.
+        // Every other epoch starts with the best cell of this one, right or not: the champion may be a dead
+        // end.
         self.current = if self.random.one_in(2) { coldest } else { self.champion.cell.clone() };
         self.settle(evaluator);
     }
 
     fn candidate(&mut self) -> Option<CellCircuit> {
-        // What is thought likely comes first, one by one.
+        // Likely changes come first, one by one.
         if let Some(proposal) = self.ground.proposals.get(self.tried as usize - 1) {
             let mut cell = self.current.clone();
             proposal.apply(&mut cell);
@@ -421,7 +425,7 @@ impl SearchChain {
             return terms.draw(&mut self.random);
         }
         let (cell, mark) = terms.marked(&mut self.random)?;
-        // With the mark among what can be read, the wrong bit may be told from others.
+        // With the mark as an input, the wrong bit may be distinguishable from others.
         let shown: Vec<usize> = self.ground.bench.visible.iter().copied().chain([mark]).collect();
         let tape = Tape::of(&cell, &shown);
         let record = self.ground.wide.record(&tape, &self.pool[0], self.ground.wide.steps);
@@ -438,7 +442,7 @@ impl SearchChain {
         (!large).then_some(Candidate { cell, tape, limit: f64::INFINITY })
     }
 
-    /// Takes a candidate over if it is still right. Whether it did.
+    /// Takes a candidate if it is still right; returns whether it did.
     fn take_smaller(&mut self, draft: Candidate, wrong: Wrong, evaluator: &mut dyn Evaluator) -> bool {
         let Candidate { cell, tape, .. } = draft;
         if wrong.total() > 0 || self.elsewhere(&tape) > self.champion.elsewhere {
@@ -451,7 +455,7 @@ impl SearchChain {
         true
     }
 
-    /// Where there is one start, lets wires that always agree there stand for each other.
+    /// If there is one start, merges wires that always agree there.
     fn merge(&mut self, evaluator: &mut dyn Evaluator) {
         if self.ground.random || self.champion.wrong > 0 {
             return;
@@ -474,7 +478,7 @@ impl SearchChain {
 }
 
 impl Ground {
-    /// Starts that a chain begins with.
+    /// The initial starts of a chain.
     fn pool(&self, random: &mut SplitMix) -> Vec<Batch> {
         match self.random {
             true => (0..2).map(|_| self.bench.batch(random)).collect(),
@@ -483,15 +487,15 @@ impl Ground {
     }
 }
 
-/// What a search makes small: wrong bits first, then gates.
+/// What a search minimizes: wrong bits first, then gates.
 fn energy(tape: &Tape, wrong: Wrong) -> f64 {
     tape.gates as f64 * GATE + wrong.weight() as f64 / Wrong::LAST as f64
 }
 
-/// Stops where the energy is surely above a limit.
+/// Stops where the energy is certainly above a limit.
 fn stop_above(limit: f64, tape: &Tape) -> EarlyStop {
     let most = (limit - tape.gates as f64 * GATE) * Wrong::LAST as f64;
-    // One more than that, so that rounding does not matter.
+    // Plus one, so that rounding does not matter.
     if most.is_finite() { EarlyStop::Weight(most.max(0.0) as u64 + 1) } else { EarlyStop::Never }
 }
 

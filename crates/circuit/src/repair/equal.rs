@@ -1,7 +1,7 @@
-//! Wires that carry the same bit wherever a circuit comes by, though they are different functions.
+//! Wires that carry the same bit in all states that a circuit visits, although they are different functions.
 //!
-//! Where there is one start, a circuit visits few neighborhoods. Wires that agree in all of these, or always differ, can stand
-//! for each other: nothing that happens from that start changes. Start at [`merged`].
+//! From a single start, a circuit visits few neighborhoods. Wires that agree in all of these, or always differ,
+//! can replace each other: nothing changes from that start. Start at [`merged`].
 
 use super::bench::Record;
 use super::cell::CellCircuit;
@@ -10,15 +10,15 @@ use crate::gate::Gate;
 use crate::graph::QuickMap;
 use crate::netlist::{GateNode, Wire};
 
-/// What a wire stands for: another wire, perhaps negated, or a constant.
+/// What a wire can be replaced by: another wire, perhaps negated, or a constant.
 #[derive(Clone, Copy)]
 enum Stands {
     For(Wire, bool),
     Always(bool),
 }
 
-/// The tape as a cell in which every wire that always was what an earlier one was is that one. `records` are of this tape;
-/// with each comes which bits of a step are samples.
+/// The tape as a cell in which every wire that always agreed with an earlier one is replaced by it. `records`
+/// are of this tape; each comes with the mask of bits that are samples.
 pub(super) fn merged(tape: &Tape, channels: usize, records: &[(&Record, &[u32])]) -> CellCircuit {
     let inputs = 9 * channels;
     let matters = |input: usize| tape.outputs.iter().any(|&(channel, _)| channel == input % channels);
@@ -46,7 +46,8 @@ pub(super) fn merged(tape: &Tape, channels: usize, records: &[(&Record, &[u32])]
     rewritten(tape.cell(channels), &stands)
 }
 
-/// The samples of a wire at all steps, negated if the first of them is one: then a wire and its negation look the same.
+/// The samples of a wire at all steps, negated if the first of them is one: so a wire and its negation look the
+/// same.
 fn samples(wire: usize, records: &[(&Record, &[u32])]) -> (bool, Vec<u32>) {
     let mut words = vec![];
     let mut flip = None;
@@ -63,7 +64,7 @@ fn samples(wire: usize, records: &[(&Record, &[u32])]) -> (bool, Vec<u32>) {
     (flip == Some(!0), words)
 }
 
-/// Reads what wires stand for instead of them.
+/// Replaces wires.
 fn rewritten(mut cell: CellCircuit, stands: &[Stands]) -> CellCircuit {
     let stands = |wire: Wire| stands.get(wire.index()).copied().unwrap_or(Stands::For(wire, false));
     for node in &mut cell.gates {
@@ -90,7 +91,7 @@ fn rewritten(mut cell: CellCircuit, stands: &[Stands]) -> CellCircuit {
     cell
 }
 
-/// The gate that reads `b` only and does what this one does where `a` is fixed.
+/// The gate that reads only `b` and does what this one does for a fixed `a`.
 fn fixed(gate: Gate, a: bool) -> Gate {
     match (gate.output(a, false), gate.output(a, true)) {
         (false, false) => Gate::FALSE,

@@ -1,27 +1,27 @@
 //! Evaluators of candidates: the CPU, or any other that gives the same counts.
 //!
-//! A search draws candidates in blocks and asks an [`Evaluator`] what is wrong with each. Invariant: the counts of a job
-//! depend on its candidate and its batches only, so every evaluator leads a search of the same shape to the same circuit.
-//! Start at [`Evaluator`] and [`Processor`].
+//! A search draws candidates in blocks and asks an [`Evaluator`] for the wrong bits of each. Invariant: the
+//! counts of a job depend only on its candidate and its batches, so with any evaluator, a search with the same
+//! chains and blocks ends with the same circuit. Start at [`Evaluator`] and [`Processor`].
 
 use super::bench::{Batch, Bench, WORDS};
 use super::tape::Tape;
 use super::task::RepairTask;
 
-/// Counts what is wrong with candidates.
+/// Counts wrong bits of candidates.
 pub trait Evaluator: Send {
-    /// Chains that should run side by side, at least.
+    /// The fewest chains that should run in parallel.
     fn chains(&self) -> usize;
 
-    /// Candidates that a chain may propose at once.
+    /// The most candidates that a chain may propose at once.
     fn block(&self) -> usize;
 
-    /// What is wrong with the candidate of each job: a score for each of its batches in their order, up to the one at
-    /// which its [`EarlyStop`] is reached at the earliest.
+    /// Scores the candidate of each job: one score per batch in their order, at least up to the batch at which
+    /// its [`EarlyStop`] is reached.
     fn score(&mut self, jobs: &[Job]) -> Vec<Vec<CandidateScore>>;
 }
 
-/// A candidate and the starts that it should run from.
+/// A candidate, and the starts to run it from.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// The candidate.
@@ -30,7 +30,7 @@ pub struct Job<'a> {
     pub shape: &'a CandidateChannels,
     /// Starts.
     pub batches: &'a [Batch],
-    /// When more need not be known.
+    /// When to stop counting.
     pub stop: EarlyStop,
 }
 
@@ -39,31 +39,32 @@ pub struct Job<'a> {
 pub struct CandidateChannels {
     /// How many there are.
     pub channels: usize,
-    /// Those that are looked at, in their order.
+    /// The visible ones, in order.
     pub visible: Vec<usize>,
 }
 
-/// What was found wrong.
+/// Counts of wrong bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wrong {
     /// Wrong visible bits at the last step.
     pub last: u64,
-    /// Wrong visible bits shortly before, where cells fire at random: a circuit that is right only just in time will sometimes be late.
+    /// Wrong visible bits shortly before, if cells fire at random: a circuit that is right only just in time
+    /// will sometimes be late.
     pub late: u64,
-    /// Wrong visible bits halfway: the fewer, the sooner it is right.
+    /// Wrong visible bits halfway: with fewer, the circuit is right sooner.
     pub early: u64,
 }
 
 impl Wrong {
-    /// What a bit counts that is wrong at the last step; one that is wrong before counts one.
+    /// The weight of a bit that is wrong at the last step; earlier ones have weight one.
     pub(super) const LAST: u64 = 8;
 
-    /// What should be none.
+    /// The bits that must be right.
     pub fn total(self) -> u64 {
         self.last + self.late
     }
 
-    /// All of it, the last step above all.
+    /// All wrong bits, weighted toward the last step.
     pub fn weight(self) -> u64 {
         Wrong::LAST * self.last + self.late + self.early
     }
@@ -77,38 +78,39 @@ impl std::ops::AddAssign for Wrong {
     }
 }
 
-/// What a candidate does on one batch.
+/// The result of a candidate on one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CandidateScore {
-    /// What is wrong.
+    /// The wrong bits.
     pub wrong: Wrong,
-    /// The starts from which something was wrong at the last step or shortly before, as bits; none where there is one start.
+    /// The starts from which something was wrong at the last step or shortly before, as bits; zero if there is
+    /// one start.
     pub starts: [u32; WORDS],
 }
 
 impl CandidateScore {
-    /// The numbers of the starts from which something was wrong.
+    /// The indices of the starts from which something was wrong.
     pub(super) fn failing(&self) -> impl Iterator<Item = usize> + use<> {
         let starts = self.starts;
         (0..32 * WORDS).filter(move |start| starts[start / 32] >> (start % 32) & 1 == 1)
     }
 }
 
-/// When enough is wrong that more need not be counted. An evaluator may stop there or go on.
+/// When enough bits are wrong to stop counting. An evaluator may stop there or go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyStop {
     /// Never.
     Never,
-    /// Once [`Wrong::total`] of all batches so far is above this.
+    /// Once [`Wrong::total`] of all batches so far exceeds this.
     Total(u64),
-    /// Once [`Wrong::last`] of all batches so far is above this.
+    /// Once [`Wrong::last`] of all batches so far exceeds this.
     Last(u64),
-    /// Once [`Wrong::weight`] of all batches so far is above this.
+    /// Once [`Wrong::weight`] of all batches so far exceeds this.
     Weight(u64),
 }
 
 impl EarlyStop {
-    /// Whether so much is enough.
+    /// Whether these counts are enough to stop.
     pub fn is_reached(self, wrong: Wrong) -> bool {
         match self {
             EarlyStop::Never => false,
@@ -119,7 +121,7 @@ impl EarlyStop {
     }
 }
 
-/// Evaluates on the CPU, one candidate after the other, all starts of a batch side by side.
+/// Evaluates on the CPU, one candidate after another, with all starts of a batch in parallel.
 pub struct Processor {
     task: RepairTask,
     benches: Vec<(CandidateChannels, Bench)>,

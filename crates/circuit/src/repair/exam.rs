@@ -1,8 +1,8 @@
-//! The final test of what a search has found, where starts are random.
+//! The final test of the circuits that a search has found, if starts are random.
 //!
-//! Among a hundred thousand circuits on the same kind of starts, some are right by luck. So the best ones are
-//! held to many starts that no chain drew: the smallest that is right there is taken, or else the one that is least wrong.
-//! Start at [`choose`].
+//! Among a hundred thousand circuits tried on the same kind of starts, some are right by luck. So the best ones
+//! are tested on many starts that no chain drew: the smallest that is right there is taken, or otherwise the
+//! one with the fewest wrong bits. Start at [`choose`].
 
 use super::bench::Batch;
 use super::chain::{Champion, Ground};
@@ -10,16 +10,17 @@ use super::evaluator::{EarlyStop, Evaluator, Job};
 use super::random::SplitMix;
 use super::tape::Tape;
 
-/// Batches of starts of an exam.
+/// Batches of starts per exam.
 const BATCHES: usize = 512;
 /// Batches that are drawn at once.
 const AT_ONCE: usize = 64;
-/// Circuits that are examined at most.
+/// Most circuits that are examined.
 const FINALISTS: usize = 8;
-/// The stream of these starts.
+/// The random stream of these starts.
 const STREAM: u64 = u64::MAX - 2;
 
-/// Of champions, the best first, the first that passes; else the one with the fewest wrong bits at the last step.
+/// Of champions, sorted best first, the first that passes; otherwise the one with the fewest wrong bits at the
+/// last step.
 pub(super) fn choose(
     champions: Vec<Champion>,
     grounds: &[Ground],
@@ -40,7 +41,7 @@ pub(super) fn choose(
     best.map(|(_, champion)| champion)
 }
 
-/// Wrong bits at the last step; no more is known once they are more than `most`.
+/// Wrong bits at the last step; counting stops above `most`.
 fn examine(champion: &Champion, ground: &Ground, seed: u64, most: u64, evaluator: &mut dyn Evaluator) -> u64 {
     let tape = Tape::of(&champion.cell, &ground.shape.visible);
     let mut stream = SplitMix::new(seed, STREAM);
@@ -84,7 +85,8 @@ mod tests {
             wanted,
             others: vec![],
         };
-        // Every row differs from the one above it; the other cell keeps what it has, and says that it was right.
+        // Every row differs from the one above it. The other cell keeps its state, and falsely claims to have
+        // been right.
         let lucky = CellCircuit::plain(&shell);
         let mut right = lucky.clone();
         right.outputs[0] = right.gate(Gate::NOT_A, Wire(1), Wire(1));

@@ -1,29 +1,33 @@
-//! How bits of many cells, or of many starts, lie side by side in words.
+//! How bits of many cells, or of many starts, are packed into words.
 //!
-//! A *plane* holds a bit for each sample, where a sample is a cell of a grid from one start. What a neighbor has is the same
-//! memory at another offset, so gates read planes without a copy. Three packings: 32·n starts to a cell, where starts are
-//! many; 32 cells of a row to a word, where there is one start (then shifted copies of a plane stand beside it); and plain
-//! rows of samples, where inputs are given. Words between and beyond samples hold anything.
+//! A *plane* holds one bit per sample, where a sample is a cell of a grid from one start. A neighbor's bits are
+//! the same memory at another offset, so gates read planes without a copy. There are three packings:
+//!
+//! - with many starts, 32·n starts per cell;
+//! - with one start, 32 cells of a row per word, and shifted copies of each plane;
+//! - with given inputs, plain rows of samples.
+//!
+//! Words between and beyond samples have arbitrary contents.
 
 use super::task::{RepairTask, StartingGrid};
 use crate::automaton::Edge;
 
-/// Of many starts, gates work on so many words at a time: then all their values stay near.
+/// With many starts, gates process this many words at a time, so that all values stay in cache.
 const TILE: usize = 128;
-/// Everything that is worked on is a multiple of this.
+/// All sizes are multiples of this.
 pub(super) const LANES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SamplePacking {
-    /// This many words of starts for each cell.
+    /// This many words of starts per cell.
     Starts(usize),
-    /// This many words for each row of cells.
+    /// This many words per row of cells.
     Rows(usize),
     /// Samples, one by one.
     Table,
 }
 
-/// The places of samples in planes.
+/// The layout of samples in planes.
 #[derive(Clone, Debug)]
 pub(super) struct SampleLayout {
     packing: SamplePacking,
@@ -32,16 +36,16 @@ pub(super) struct SampleLayout {
     edge: Edge,
     /// Words of a plane.
     pub(super) plane: usize,
-    /// Where samples begin.
+    /// The offset of the first sample.
     pub(super) first: usize,
-    /// Words that hold samples, and what lies between them; a multiple of [`LANES`].
+    /// Words that hold samples, including gaps between them; a multiple of [`LANES`].
     pub(super) span: usize,
-    /// Words that gates work on at a time.
+    /// Words that gates process at a time.
     pub(super) tile: usize,
 }
 
 impl SampleLayout {
-    /// For a task; where there are many starts, so many words of 32 stand side by side.
+    /// For a task; with many starts, this many words of 32 per cell.
     pub(super) fn new(task: &RepairTask, words: usize) -> SampleLayout {
         let (width, height, edge) = (task.width, task.height, task.edge);
         let round = |words: usize| words.next_multiple_of(LANES);
@@ -66,7 +70,7 @@ impl SampleLayout {
         (self.height, self.width)
     }
 
-    /// Planes for each channel.
+    /// Planes per channel.
     pub(super) fn copies(&self) -> usize {
         match self.packing {
             SamplePacking::Starts(_) => 1,
@@ -75,7 +79,7 @@ impl SampleLayout {
         }
     }
 
-    /// Where the bits of an input begin in the planes of all channels.
+    /// The offset of an input's bits in the planes of all channels.
     pub(super) fn source(&self, input: usize, channels: usize) -> usize {
         let (position, channel) = (input / channels, input % channels);
         let (down, right) = (position / 3, position % 3);
@@ -89,7 +93,7 @@ impl SampleLayout {
         }
     }
 
-    /// Where the bits of a channel itself begin.
+    /// The offset of a channel's own bits.
     pub(super) fn own(&self, channel: usize) -> usize {
         match self.packing {
             SamplePacking::Starts(_) => channel * self.plane + self.first,
@@ -98,7 +102,7 @@ impl SampleLayout {
         }
     }
 
-    /// Starts that stand side by side.
+    /// Starts that are processed together.
     pub(super) fn starts(&self) -> usize {
         match self.packing {
             SamplePacking::Starts(words) => 32 * words,
@@ -106,12 +110,12 @@ impl SampleLayout {
         }
     }
 
-    /// Whether what is no sample is always zero, and planes need nothing but their samples.
+    /// Whether bits that are not samples are always zero, so that planes need nothing but their samples.
     pub(super) fn has_empty_rim(&self) -> bool {
         matches!(self.packing, SamplePacking::Starts(_)) && self.edge == Edge::Zero
     }
 
-    /// Words of starts for each cell; none where there is one start.
+    /// Words of starts per cell; `None` if there is one start.
     pub(super) fn words(&self) -> Option<usize> {
         match self.packing {
             SamplePacking::Starts(words) => Some(words),
@@ -119,7 +123,7 @@ impl SampleLayout {
         }
     }
 
-    /// The words of every cell of a span; where a cell is a bit, that bit.
+    /// The words of every cell of a span; if a cell is a bit, that bit.
     pub(super) fn gather(&self, span: &[u32]) -> Vec<u32> {
         let cells = 0..self.width * self.height;
         match self.packing {
@@ -133,7 +137,7 @@ impl SampleLayout {
         }
     }
 
-    /// The word and the bits of a cell within the span: all starts, or one bit.
+    /// The words and masks of a cell within the span: all starts, or one bit.
     pub(super) fn words_of(&self, cell: usize) -> impl Iterator<Item = (usize, u32)> + use<> {
         let (y, x) = (cell / self.width.max(1), cell % self.width.max(1));
         let (first, count, mask) = match self.packing {
@@ -144,7 +148,7 @@ impl SampleLayout {
         (first..first + count).map(move |word| (word, mask))
     }
 
-    /// A bit for every sample of a span, from a bit for every cell.
+    /// One bit per sample of a span, from one bit per cell.
     pub(super) fn spread(&self, cells: &[bool]) -> Vec<u32> {
         let mut words = vec![0; self.span];
         for (cell, _) in cells.iter().enumerate().filter(|(_, on)| **on) {
@@ -153,7 +157,7 @@ impl SampleLayout {
         words
     }
 
-    /// Makes a channel's plane whole after its cells were written: what lies beyond the rim, and shifted copies.
+    /// Completes a channel's plane after its cells were written: the border, and the shifted copies.
     #[inline(always)]
     pub(super) fn finish(&self, planes: &mut [u32], channel: usize) {
         match self.packing {
@@ -187,7 +191,7 @@ impl SampleLayout {
                 }
             }
         }
-        // The span is rounded up and may have run into what lies below.
+        // The span is rounded up and may have overwritten the border below.
         match self.edge {
             Edge::Zero => plane[(height + 1) * row..].fill(0),
             Edge::Wrap => {

@@ -1,21 +1,20 @@
 //! Repair: a discrete search that makes a nearly right circuit right, and then smaller.
 //!
-//! Chains of simulated annealing change functions and wires, then add and remove gates. Where there is one
-//! start, terms are added that flip a single bit (`term`). What is less wrong is kept. Candidates run
-//! bit-parallel: many starts per word where starts are random, whole rows of cells where there is one start.
+//! Chains of simulated annealing change functions and wires, then add and remove gates. If there is one start,
+//! terms are added that flip a single bit (`term`). A candidate with fewer wrong bits is kept. Candidates run
+//! bit-parallel: many starts per word if starts are random, whole rows of cells if there is one start.
 //!
-//! Where starts are random, a few of them are looked at first. A circuit that is right on these is tried on
-//! 16,384, and those on which it fails join the few. At the end the best circuits are examined on starts that
-//! no chain drew (`exam`).
+//! If starts are random, a few of them are tried first. A circuit that is right on these is tried on 16,384,
+//! and those on which it fails join the few. At the end the best circuits are tested on starts that no chain
+//! drew (`exam`).
 //!
-//! Chains propose blocks of candidates, an `Evaluator` scores them, and each chain takes the first that it
-//! may. On the CPU every chain has its own evaluator and blocks of one. On a GPU all chains share one
-//! evaluator. The budget counts candidates. So the result depends on the seed, the number of chains and the
-//! largest block alone. A limit of seconds may end a search earlier, and the result says so. Start at
-//! [`repair`].
+//! Chains propose blocks of candidates, an `Evaluator` scores them, and each chain takes the first acceptable
+//! one. On the CPU every chain has its own evaluator and blocks of one. On a GPU all chains share one
+//! evaluator. The budget counts candidates. So the result depends only on the seed, the number of chains and
+//! the largest block. A time limit may end a search earlier, and the result says so. Start at [`repair`].
 //!
-//! Invariant: the result is never more wrong than the best of the circuits that the search began with, on the
-//! starts that the search looks at.
+//! Invariant: on the starts that the search uses, the result has no more wrong bits than the best of the
+//! initial circuits.
 
 mod bench;
 mod cell;
@@ -52,42 +51,42 @@ use bench::Bench;
 use chain::{Champion, Crew, Ground, SearchChain};
 use random::SplitMix;
 
-/// Starts that decide whether a circuit is right, where they are random.
+/// Starts that decide whether a circuit is right, if they are random.
 const CHECKED: usize = 16_384;
-/// Chains of a search at least, whatever the number of threads.
+/// Fewest chains of a search, whatever the number of threads.
 const LEAST_CHAINS: usize = 4;
-/// Candidates that a chain tries before all are compared.
+/// Candidates that a chain tries before all chains are compared.
 const SLICE: u64 = 250;
-/// Slices that a chain with few gates may have for one of a chain with many.
+/// Most slices that a chain with few gates gets for one of a chain with many.
 const MOST_SLICES: u64 = 8;
-/// Candidates after the first right circuit at most: then it is as small as it will be.
+/// Most candidates after the first right circuit: by then it is as small as it will get.
 const SHRINKING: u64 = 100_000;
-/// Wrong bits on the starts that are checked that may be better than fewer on others.
+/// With up to this many wrong bits on the checked starts, a circuit may still be the best on others.
 const NEARLY: u64 = 32;
-/// Slices after which chains that shrink meet.
+/// Slices after which shrinking chains exchange circuits.
 const MEETING: u64 = 10;
-/// Channels that nothing needs and that stay at hand.
+/// Unused channels that are kept available.
 const SPARE: usize = 6;
-/// The same where there is one start: marks of wrong bits travel on them.
+/// The same if there is one start: they carry marks of wrong bits.
 const SPARE_OF_ONE: usize = 24;
-/// The same where there is nothing else.
+/// The same for an empty initial circuit.
 const SPARE_OF_NOTHING: usize = 2;
-/// The stream of the starts that are checked, apart from those of the chains.
+/// The random stream of the checked starts, separate from those of the chains.
 const CHECK_STREAM: u64 = u64::MAX;
 
-/// What a search may cost, and where its random numbers come from.
+/// The budget of a search, and its seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchOptions {
-    /// Candidates in all.
+    /// Candidates in total.
     pub candidates: u64,
-    /// Time after which the search is cut.
+    /// Time limit of the search.
     pub time: Option<Duration>,
     /// The seed of everything random.
     pub seed: u64,
 }
 
 impl SearchOptions {
-    /// Candidates in all if nothing was wrong after so many: the rest makes it smaller.
+    /// Total candidates if nothing was wrong after `right` of them: the rest makes the circuit smaller.
     fn after(&self, right: u64) -> u64 {
         self.candidates.min(right + (self.candidates / 4).min(SHRINKING))
     }
@@ -99,16 +98,16 @@ impl Default for SearchOptions {
     }
 }
 
-/// What a search begins with.
+/// What a search starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// The circuit as it was learned, gate by gate.
+    /// The circuit as learned, gate by gate.
     Learned,
-    /// The same without what is superfluous.
+    /// The same without redundant gates.
     Read,
     /// The same, simplified.
     Simplified,
-    /// An empty circuit: the search is on its own.
+    /// An empty circuit.
     Nothing,
 }
 
@@ -123,49 +122,49 @@ impl Beginning {
     }
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Repaired {
     /// The best circuit.
     pub automaton: Automaton,
-    /// Its wrong bits on the starts that the search checks.
+    /// Its wrong bits on the checked starts.
     pub wrong: u64,
-    /// Those of the best circuit that the search began with.
+    /// The wrong bits of the best initial circuit.
     pub wrong_before: u64,
-    /// Bits that were looked at.
+    /// Bits that were checked.
     pub of: u64,
-    /// Gates that are left.
+    /// Remaining gates.
     pub gates: usize,
     /// Candidates tried.
     pub candidates: u64,
-    /// Candidates tried until nothing was wrong, if that came.
+    /// Candidates tried until nothing was wrong, if that happened.
     pub right_after: Option<u64>,
-    /// What it was made of.
+    /// Which initial circuit it comes from.
     pub from: Beginning,
-    /// Whether the time ran out before the candidates did.
+    /// Whether time ran out before the candidates did.
     pub cut: bool,
-    /// Time of all.
+    /// The total time.
     pub time: Duration,
 }
 
-/// A circuit that nearly does what it should, in the forms that are known.
+/// A circuit that nearly does a task, in the forms that are available.
 #[derive(Clone, Copy, Debug)]
 pub struct Circuits<'a> {
-    /// As it was learned.
+    /// As learned.
     pub learned: &'a Automaton,
-    /// Changes of its gates that are likely to help, the likeliest first.
+    /// Changes of its gates that are likely to help, the most likely first.
     pub proposals: &'a [Proposal],
-    /// Simplified, if it was.
+    /// Simplified, if available.
     pub simplified: Option<&'a Automaton>,
 }
 
-/// Searches for a circuit that does a task, from one that nearly does. Every chain evaluates its candidates itself, on the
-/// CPU.
+/// Searches for a circuit that does a task, from one that nearly does. Every chain evaluates its own candidates
+/// on the CPU.
 pub fn repair(circuit: &Circuits, task: &RepairTask, options: &SearchOptions) -> Result<Repaired> {
     search(circuit, task, options, None)
 }
 
-/// The same with an evaluator for all chains, which scores what they propose at once.
+/// The same with one evaluator for all chains, which scores all their proposals at once.
 pub fn repair_with(
     circuit: &Circuits,
     task: &RepairTask,
@@ -239,7 +238,8 @@ fn search(
     })
 }
 
-/// A chain for each start and more that begin alike: all in one crew if they share an evaluator, else each on its own.
+/// Makes a chain for each start, and more with the same starts: all in one crew if they share an evaluator,
+/// otherwise each on its own.
 fn crews(
     starts: &[ChainStart],
     grounds: &[Ground],
@@ -248,7 +248,7 @@ fn crews(
     evaluator: Option<Box<dyn Evaluator>>,
 ) -> Vec<Crew> {
     let chain = |number: usize, evaluator: &mut dyn Evaluator| {
-        // A few more begin with the first circuit, many with all of them in turn.
+        // A few additional chains start with the first circuit; many take all of them in turn.
         let from = if number < LEAST_CHAINS.max(starts.len()) { number } else { number % starts.len() };
         let from = if from < starts.len() { from } else { 0 };
         let cell = starts[from].cell.clone();
@@ -270,8 +270,8 @@ fn crews(
     }
 }
 
-/// Candidates that each chain of a crew tries next, so that crews take about the same time: what has few gates is soon
-/// evaluated. All together they are no more than what is left.
+/// Candidates that each chain of a crew tries next, so that crews take about the same time: small circuits are
+/// evaluated quickly. The total is at most what is left.
 fn slices(crews: &[Crew], left: u64) -> Vec<u64> {
     let costs: Vec<u64> = crews.iter().map(|crew| crew.cost()).collect();
     let most = costs.iter().copied().max().unwrap_or(1);
@@ -281,8 +281,8 @@ fn slices(crews: &[Crew], left: u64) -> Vec<u64> {
     shares.into_iter().map(|share| share * slice).collect()
 }
 
-/// Those who are not right yet go on from who is; when chains meet, those who are far behind do too. Who began with nothing
-/// goes its own way: what it finds is small.
+/// Chains that are not right yet continue from one that is. When chains exchange circuits, those far behind do
+/// too. A chain that started with nothing continues on its own: what it finds is small.
 fn follow(crews: &mut [Crew], starts: &[ChainStart], grounds: &[Ground], champion: &Champion, meet: bool) {
     let behind =
         |other: &Champion| other.wrong > 0 || meet && other.gates > champion.gates + champion.gates / 16;
@@ -310,8 +310,8 @@ struct ChainStart {
 }
 
 impl ChainStart {
-    /// One for each chain: without what is superfluous; simplified; as learned, with what is likely to help; and from
-    /// nothing, which is a way only where any cell may be the next to be right.
+    /// One for each chain: without redundant gates; simplified; as learned, with likely changes; and from
+    /// nothing, which makes sense only if any cell may be the next to be right.
     fn all(circuit: &Circuits, task: &RepairTask) -> Vec<ChainStart> {
         let plain = |origin: Beginning, (cell, shell): (CellCircuit, Automaton)| ChainStart {
             origin,
@@ -319,7 +319,7 @@ impl ChainStart {
             shell,
             proposals: vec![],
         };
-        // A table of neighborhoods has the channels that it has.
+        // A table of neighborhoods has fixed channels.
         let marks = !task.is_random() && task.origin != StartingGrid::Neighborhoods;
         let of = |automaton: &Automaton| match marks {
             true => CellCircuit::roomy(automaton, SPARE_OF_ONE),
@@ -346,7 +346,8 @@ impl ChainStart {
     }
 }
 
-/// Where starts are random: the champion that passes an exam, among those that were right, or nearly so if none was.
+/// If starts are random: the champion that passes an exam, among those that were right, or nearly right if none
+/// was.
 fn chosen(
     crews: &mut [Crew],
     right: Vec<Champion>,
@@ -362,14 +363,14 @@ fn chosen(
         finalists = champions.filter(near).cloned().collect();
         finalists.sort_by_key(Champion::rank);
     }
-    // What is far from right needs no exam.
+    // A circuit that is far from right needs no exam.
     if best.wrong > NEARLY * NEARLY || finalists.len() < 2 {
         return best;
     }
     exam::choose(finalists, grounds, seed, &mut *crews[0].evaluator).unwrap_or(best)
 }
 
-/// The best champion; of equal ones, that of the first chain.
+/// The best champion; among equals, that of the first chain.
 fn best(crews: &[Crew]) -> &Champion {
     let champions = crews.iter().flat_map(|crew| &crew.chains).map(|chain| &chain.champion);
     champions.min_by_key(|champion| champion.rank()).expect("there are chains")
@@ -398,7 +399,7 @@ fn ground(start: &ChainStart, task: &RepairTask, seed: u64) -> Ground {
     }
 }
 
-/// Gates that are left of an automaton's cell once constants, copies and what nothing visible depends on are gone.
+/// Remaining gates of an automaton's cell without constants, copies and what nothing visible depends on.
 pub fn gates_of(automaton: &Automaton) -> usize {
     Tape::of(&CellCircuit::plain(automaton), &automaton.visible).gates
 }

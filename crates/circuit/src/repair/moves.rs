@@ -1,23 +1,23 @@
 //! Small random changes of a cell.
 //!
-//! Invariant: whatever is drawn, the result is a cell: gates read only what comes before them.
+//! Invariant: whatever is drawn, the result is a valid cell: gates read only earlier wires.
 
 use super::cell::CellCircuit;
 use super::random::SplitMix;
 use crate::gate::Gate;
 use crate::netlist::{GateNode, Wire};
 
-/// A change that someone who knows the circuit thinks likely: these gates become this function.
+/// A change that is likely to help: these gates become this function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// The gates, by their number in the cell.
+    /// The gates, by their index in the cell.
     pub gates: Vec<usize>,
     /// What they become.
     pub gate: Gate,
 }
 
 impl Proposal {
-    /// Changes a cell so.
+    /// Applies the change to a cell.
     pub(super) fn apply(&self, cell: &mut CellCircuit) {
         for &gate in &self.gates {
             if let Some(node) = cell.gates.get_mut(gate) {
@@ -27,7 +27,7 @@ impl Proposal {
     }
 }
 
-/// Changes one to three things.
+/// Makes one to three changes.
 pub(super) fn change(cell: &mut CellCircuit, proposals: &[Proposal], random: &mut SplitMix) {
     let times = 1 + random.one_in(3) as usize + random.one_in(9) as usize;
     for _ in 0..times {
@@ -41,7 +41,7 @@ pub(super) fn change(cell: &mut CellCircuit, proposals: &[Proposal], random: &mu
     }
 }
 
-/// Takes something away, or at least leaves no more than there was.
+/// Removes something, or at least adds nothing.
 pub(super) fn shrink(cell: &mut CellCircuit, random: &mut SplitMix) {
     match random.below(12) {
         0..=3 => bypass(cell, random),
@@ -59,7 +59,7 @@ pub(super) fn shrink(cell: &mut CellCircuit, random: &mut SplitMix) {
     }
 }
 
-/// What is thought likeliest stands first, and is drawn most often.
+/// The most likely proposals come first, and are drawn most often.
 fn propose(cell: &mut CellCircuit, proposals: &[Proposal], random: &mut SplitMix) {
     let share = random.share();
     let place = ((share * share * share) * proposals.len() as f64) as usize;
@@ -76,7 +76,7 @@ fn function(cell: &mut CellCircuit, random: &mut SplitMix) {
     *node = GateNode { gate, a: known(node.a, node.b), b: known(node.b, node.a) };
 }
 
-/// An operand that may have been left open, as nobody read it.
+/// An operand, or `other` if it is unset because nobody reads it.
 fn known(wire: Wire, other: Wire) -> Wire {
     match (wire, other) {
         (Wire::NONE, Wire::NONE) => Wire(0),
@@ -103,7 +103,7 @@ fn rewire(cell: &mut CellCircuit, random: &mut SplitMix) {
     }
 }
 
-/// A wire before this one: an input, or anything.
+/// A wire before this one: an input, or any.
 fn earlier(cell: &CellCircuit, wire: usize, random: &mut SplitMix) -> Wire {
     let limit = if random.one_in(2) { cell.inputs() } else { wire };
     Wire(random.below(limit) as u32)
@@ -114,7 +114,7 @@ fn output(cell: &mut CellCircuit, random: &mut SplitMix) {
     cell.outputs[channel] = earlier(cell, cell.wires(), random);
 }
 
-/// A new gate between a wire and those who read it.
+/// Inserts a new gate between a wire and its readers.
 fn insert(cell: &mut CellCircuit, random: &mut SplitMix) {
     let inputs = cell.inputs();
     let gate = Gate::ALL[random.below(16)];
@@ -133,7 +133,7 @@ fn insert(cell: &mut CellCircuit, random: &mut SplitMix) {
     cell.gates[place + 1].a = wire;
 }
 
-/// Lets the readers of a gate read one of its operands or a constant instead.
+/// Makes the readers of a gate read one of its operands or a constant instead.
 fn bypass(cell: &mut CellCircuit, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return;
@@ -145,7 +145,7 @@ fn bypass(cell: &mut CellCircuit, random: &mut SplitMix) {
     (node.a, node.b) = (known(node.a, node.b), known(node.b, node.a));
 }
 
-/// Lets the readers of a gate read another wire instead.
+/// Makes the readers of a gate read another wire instead.
 fn merge(cell: &mut CellCircuit, random: &mut SplitMix) {
     if cell.gates.is_empty() {
         return;

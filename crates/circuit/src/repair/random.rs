@@ -5,7 +5,7 @@
 pub(crate) struct SplitMix(u64);
 
 impl SplitMix {
-    /// The stream of a seed and a number: streams of different numbers have nothing to do with each other.
+    /// The stream of a seed and a number: streams with different numbers are independent.
     pub(crate) fn new(seed: u64, number: u64) -> SplitMix {
         let mut random = SplitMix(seed);
         let place = random.word() ^ number.wrapping_mul(0xD134_2543_DE82_EF95);
@@ -26,19 +26,19 @@ impl SplitMix {
         ((self.word() as u128 * limit as u128) >> 64) as usize
     }
 
-    /// One time in so many.
+    /// True with probability `1 / times`.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// Above 0 and up to 1.
+    /// Uniform, above 0 and up to 1.
     pub(crate) fn share(&mut self) -> f64 {
         ((self.word() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// 64 bits, each one with a probability of so many 65536ths.
+    /// 64 bits, each set with probability `rate / 65536`.
     pub(crate) fn bits(&mut self, rate: u32) -> u64 {
-        // From the last digit of the rate to the first: a digit of one lets random bits through, one of zero takes them away.
+        // From the lowest digit of the rate to the highest: for a one, OR with random bits; for a zero, AND.
         let mut bits = 0u64;
         for digit in rate.trailing_zeros().min(16)..16 {
             let word = self.word();

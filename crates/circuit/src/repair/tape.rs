@@ -1,6 +1,7 @@
-//! A cell made ready to run: constants, copies and negations folded away, and only what visible channels depend on.
+//! A cell prepared to run: constants, copies and negations are folded, and only what visible channels depend on
+//! is kept.
 //!
-//! The number of [`Tape::gates`] is what a search counts: the gates that are left. Start at [`Tape::of`].
+//! [`Tape::gates`] is what a search counts: the remaining gates. Start at [`Tape::of`].
 
 use super::cell::CellCircuit;
 use crate::gate::Gate;
@@ -17,12 +18,12 @@ impl Literal {
         Literal((index as u32 + 1) << 1)
     }
 
-    /// The wire; none for a constant.
+    /// The wire; `None` for a constant.
     pub fn index(self) -> Option<usize> {
         (self.0 as usize >> 1).checked_sub(1)
     }
 
-    /// Whether it is read negated; of a constant, whether it is true.
+    /// Whether it is negated; for a constant, whether it is true.
     pub fn is_negated(self) -> bool {
         self.0 & 1 == 1
     }
@@ -32,7 +33,7 @@ impl Literal {
     }
 }
 
-/// A gate that reads two wires that differ.
+/// A gate that reads two different wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapeGate {
     /// Its function.
@@ -43,27 +44,27 @@ pub struct TapeGate {
     pub b: u32,
 }
 
-/// What is run. Wires are the inputs, as those of a [`CellCircuit`], then the ops.
+/// The instructions to run. Wires are the inputs, as in a [`CellCircuit`], then the ops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tape {
     /// The gates; each reads only wires before its own.
     pub ops: Vec<TapeGate>,
-    /// Channels that matter, and what they become. No op reads others.
+    /// Channels that matter, and their next values. No op reads others.
     pub outputs: Vec<(usize, Literal)>,
-    /// Gates that are left, with negations that outputs need.
+    /// Remaining gates, including negations that outputs need.
     pub gates: usize,
 }
 
 impl Tape {
-    /// What matters of a cell to these channels.
+    /// The part of a cell that matters to these channels.
     pub fn of(cell: &CellCircuit, visible: &[usize]) -> Tape {
         FoldedCell::of(cell).needed(cell, visible)
     }
 }
 
 impl Tape {
-    /// The same as a cell: the ops in their order, then negations that outputs need. Channels that do not matter keep what
-    /// they have.
+    /// The same as a cell: the ops in order, then negations that outputs need. Channels that do not matter keep
+    /// their values.
     pub fn cell(&self, channels: usize) -> CellCircuit {
         let own = |channel: usize| Wire((4 * channels + channel) as u32);
         let node = |op: &TapeGate| GateNode { gate: op.gate, a: Wire(op.a), b: Wire(op.b) };

@@ -1,15 +1,15 @@
-//! What a repaired circuit should do: where it starts, for how long it runs, and what is to be seen then.
+//! The task of a repaired circuit: where it starts, how long it runs, and the wanted result.
 
 use crate::automaton::Edge;
 
-/// Where an automaton starts.
+/// The initial state of an automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartingGrid {
-    /// Every bit of every cell at random.
+    /// Every bit of every cell is random.
     Random,
-    /// All channels of the cell in the middle are one.
+    /// All channels of the center cell are one, everything else zero.
     Center,
-    /// Nothing.
+    /// Everything is zero.
     Zeros,
     /// All neighborhoods of one channel, each for a single step.
     Neighborhoods,
@@ -22,15 +22,16 @@ pub struct RepairTask {
     pub width: usize,
     /// Cells from top to bottom.
     pub height: usize,
-    /// Steps until it is looked at.
+    /// Steps until the result is checked.
     pub steps: usize,
-    /// What lies beyond the rim.
+    /// What lies beyond the edge.
     pub edge: Edge,
-    /// Each cell fires with this probability at a step.
+    /// The probability that a cell fires at a step.
     pub fire_rate: f32,
-    /// Where it starts.
+    /// The initial state.
     pub origin: StartingGrid,
-    /// What is to be seen, `[visible, height, width]`; of neighborhoods, the next bit of each of 512 by its number.
+    /// The wanted result, `[visible, height, width]`; for neighborhoods, the next bit of each of the 512 by
+    /// index.
     pub wanted: Vec<bool>,
     /// Other grids on which a right circuit should not become worse.
     pub others: Vec<RepairTask>,
@@ -42,7 +43,7 @@ impl RepairTask {
         self.origin == StartingGrid::Random || self.fire_rate < 1.0
     }
 
-    /// Steps of the early and the late check, where cells fire at random.
+    /// Steps of the early and the late check, if cells fire at random.
     pub fn looks(&self) -> Option<[usize; 2]> {
         (self.fire_rate < 1.0).then_some([self.steps * 6 / 10, self.steps * 9 / 10])
     }

@@ -1,10 +1,10 @@
-//! Mending by terms: a few literals that are true together in one place and moment only, and a bit that is
-//! flipped there.
+//! Repair by terms: conjunctions of a few literals that are true at a single place and step only, where they
+//! flip a bit.
 //!
-//! Where there is one start, a circuit visits few neighborhoods. A conjunction of wires that is true in the
-//! one where a bit is wrong, and in no other that was visited, changes nothing else before that moment. So
-//! most wrong bits of a last step can be mended one by one, with a handful of gates each. Spare channels
-//! carry such a mark over several steps. Start at [`Terms::draw`].
+//! From a single start, a circuit visits few neighborhoods. A conjunction of wires that is true in the one
+//! where a bit is wrong, and in no other visited one, changes nothing else before that step. So most wrong bits
+//! of the last step can be corrected one by one, with a handful of gates each. Unused channels carry such a
+//! mark over several steps. Start at [`Terms::draw`].
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -15,35 +15,35 @@ use super::tape::{Literal, Tape};
 use crate::gate::Gate;
 use crate::netlist::Wire;
 
-/// Literals of a term, at most.
+/// Most literals of a term.
 const MOST: usize = 9;
-/// The same where starts are many: then a cell is wrong for a simpler reason.
+/// The same if there are many starts: then cells are wrong for simpler reasons.
 const FEW: usize = 4;
-/// Wires that are looked at for each literal.
+/// Wires that are considered for each literal.
 const LOOKED_AT: usize = 160;
 
-/// What a circuit does from its only start, wire by wire.
+/// The behavior of a circuit from its only start, wire by wire.
 pub(super) struct Terms<'a> {
     bench: &'a Bench,
     tape: &'a Tape,
     /// The tape as a cell.
     cell: CellCircuit,
     record: &'a Record,
-    /// Wires that hold something: inputs of channels that matter, and ops.
+    /// Wires that carry something: inputs of channels that matter, and ops.
     wires: Vec<u32>,
     /// Wrong bits of each visible channel.
     wrong: Vec<Vec<u32>>,
 }
 
-/// A bit that should become another: at a step, of a channel, in a cell.
+/// A bit that should be flipped: at a step, of a channel, in a cell.
 struct Flip {
     step: usize,
     channel: usize,
     word: usize,
     mask: u32,
-    /// Cells in which the same change is welcome.
+    /// Cells in which the same change is wanted.
     welcome: Vec<u32>,
-    /// What the bit is now.
+    /// The current bit.
     now: bool,
 }
 
@@ -75,9 +75,9 @@ impl<'a> Terms<'a> {
         Some(self.with_term(&flip, &literals))
     }
 
-    /// A cell in which spare channels carry a mark to a wrong bit, from a place and moment that can be told from all
-    /// others: what looks like another cell at the last step may have had another past. The last of these channels comes
-    /// along.
+    /// A cell in which unused channels carry a mark to a wrong bit, from a place and step that is
+    /// distinguishable from all others: cells that look alike at the last step may have had different pasts.
+    /// Also returns the last of these channels.
     pub(super) fn marked(&self, random: &mut SplitMix) -> Option<(CellCircuit, usize)> {
         let (height, width) = self.bench.layout.size();
         let mut spare = self.spare();
@@ -156,7 +156,7 @@ impl<'a> Terms<'a> {
         None
     }
 
-    /// A bit of any channel and step, in whatever cell: it may lead to a wrong one.
+    /// A bit of any channel and step, in any cell: it may lead to a wrong one.
     fn hidden(&self, random: &mut SplitMix) -> Option<Flip> {
         let step = random.below(self.record.steps);
         let (channel, literal) = self.tape.outputs[random.below(self.tape.outputs.len())];
@@ -174,7 +174,7 @@ impl<'a> Terms<'a> {
         if literal.is_negated() { !plain } else { plain }
     }
 
-    /// Wires and values that are found together in the flip's place only, or nearly so; and how many other places are left.
+    /// Literals that are true together only at the flip, or nearly so; and how many other places remain.
     fn literals(&self, flip: &Flip, random: &mut SplitMix) -> Option<(Vec<(u32, bool)>, usize)> {
         let (span, steps) = (self.record.span, self.record.steps);
         let mut rest: Vec<u32> = (0..steps).flat_map(|_| self.bench.samples.iter().copied()).collect();
@@ -204,13 +204,13 @@ impl<'a> Terms<'a> {
             left = now;
             literals.push((wire, on));
         }
-        // Where right cells look the same at the same moment, nothing is won; of many starts a few may be.
+        // If right cells look the same at the same step, nothing is gained; with many starts, a few may.
         let clear = self.bench.starts() > 1 || rest[own..own + span].iter().all(|&word| word == 0);
         let left = rest.iter().map(|word| word.count_ones() as usize).sum();
         (clear && !literals.is_empty()).then_some((literals, left))
     }
 
-    /// The literal that leaves least of what should not be touched.
+    /// The literal that leaves the fewest places that should not change.
     fn best_literal(
         &self,
         flip: &Flip,
@@ -243,7 +243,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Adds gates that are true where all literals are: their wire, and whether it is to be read as it is.
+/// Adds gates for a conjunction of literals; returns its wire, and whether to read it unnegated.
 fn conjunction(cell: &mut CellCircuit, literals: &[(u32, bool)]) -> (Wire, bool) {
     let (first, on) = literals[0];
     let (mut term, mut on) = (Wire(first), on);
@@ -255,13 +255,13 @@ fn conjunction(cell: &mut CellCircuit, literals: &[(u32, bool)]) -> (Wire, bool)
     (term, on)
 }
 
-/// Looks for the best literal.
+/// The search for the best literal.
 struct BestLiteral<'a> {
     record: &'a Record,
     wires: &'a [u32],
     flip: &'a Flip,
     rest: &'a [u32],
-    /// Steps of which something is left.
+    /// Steps with remaining places.
     full: Vec<usize>,
     welcome: &'a [u32],
     random: &'a mut SplitMix,
@@ -285,7 +285,7 @@ impl WithSimd for BestLiteral<'_> {
                 left += count(&rest[step * span..][..span], record.at(step, wire as usize), flipped);
             }
             let kept = count(welcome, own, flipped);
-            // What stays welcome is worth much, what is left of others costs.
+            // Wanted places that remain are worth much; others that remain cost.
             let cost = (left as f64 + 0.5) / (1.0 + kept as f64) * (0.9 + 0.2 * random.share());
             if best.is_none_or(|(least, ..)| cost < least) {
                 best = Some((cost, wire, on));

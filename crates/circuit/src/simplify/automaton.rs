@@ -1,7 +1,7 @@
-//! Simplifying an automaton: the cell's netlist, and the channels that nothing visible depends on.
+//! Simplifying an automaton: its cell's netlist, and the channels that no visible channel depends on.
 //!
-//! Which channels matter is a fixed point over time: the visible ones, what their next values read, what
-//! the next values of those read, and so on. Everything else goes. The bits of the kept channels are the
+//! Which channels matter is a fixed point over time: the visible ones, those that their next values read, those
+//! that the next values of these read, and so on. All others are removed. The bits of the kept channels are the
 //! same at every step from every start, or from the starts that the options promise. Start at
 //! [`simplify_automaton`].
 
@@ -15,24 +15,25 @@ use crate::equivalence::{Equivalence, equivalent_automata};
 use crate::error::Result;
 use crate::netlist::{Netlist, Wire};
 
-/// A smaller automaton, and how it came about.
+/// A smaller automaton, and how it was made.
 #[derive(Clone, Debug)]
 pub struct SimplifiedAutomaton {
-    /// The automaton; its inputs and outputs keep the names that they had.
+    /// The automaton; its inputs and outputs keep their names.
     pub automaton: Automaton,
     /// Channel `n` of the result is channel `kept[n]` of the original.
     pub kept: Vec<usize>,
-    /// Channels that others stand for; right from the start that the options name.
+    /// Channels that were replaced by others; valid only from the start that the options name.
     pub merged: Vec<Merged>,
     /// What was done to the cell; its proof is that of the last round.
     pub report: Report,
-    /// The result compared with the original, merged channels taken as merged, kept channel by kept channel.
+    /// The result compared with the original, in which merged channels are merged, kept channel by kept
+    /// channel.
     pub equivalence: Equivalence,
 }
 
-/// Makes an automaton smaller: channels that cannot influence a visible one are dropped, the cell is
-/// simplified, and both again while channels drop. If the options say how it [starts](super::Start),
-/// channels that carry the same bit from there on are merged first.
+/// Makes an automaton smaller: channels that cannot influence a visible one are dropped, and the cell is
+/// simplified, repeatedly while channels drop. If the options say how it [starts](super::Start), channels that
+/// carry the same bit from there on are merged first.
 pub fn simplify_automaton(automaton: &Automaton, options: &SimplifyOptions) -> Result<SimplifiedAutomaton> {
     automaton.check()?;
     let clock = Deadline::new(None);
@@ -62,7 +63,7 @@ pub fn simplify_automaton(automaton: &Automaton, options: &SimplifyOptions) -> R
     };
     let mut equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof)?;
     if !equivalence.is_proved() {
-        // Each round was proved, but all of them together were not within the budget.
+        // Each round was proved, but the whole was not, within the budget.
         (kept, smaller) = (first, structural);
         equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof)?;
         report.stages.push(measure("cone of influence", &smaller.cell, &clock));
@@ -79,8 +80,8 @@ fn in_round(stage: SimplifyStage, before: Duration) -> SimplifyStage {
 }
 
 impl Automaton {
-    /// The channels that can influence a visible one, now or later, in ascending order: those that the gates
-    /// of the next values read, taken together until no more come. Without visible channels all are kept.
+    /// The channels that can influence a visible one, now or later, in ascending order: the fixed point of what
+    /// the gates of next values read. Without visible channels all are kept.
     pub fn cone_of_influence(&self) -> Vec<usize> {
         if self.visible.is_empty() {
             return (0..self.channels).collect();
@@ -100,7 +101,8 @@ impl Automaton {
         }
     }
 
-    /// The same with more channels, which keep what they have and which nothing reads. Gates that nothing needs are gone.
+    /// The same with more channels, which keep their values and which nothing reads. Removes gates that nothing
+    /// needs.
     pub(crate) fn extended(&self, more: usize) -> Automaton {
         let mut cell = Netlist::new(self.cell.name.clone());
         cell.meta = self.cell.meta.clone();
@@ -126,7 +128,7 @@ impl Automaton {
         Automaton { cell, channels: self.channels + more, ..self.clone() }
     }
 
-    /// The automaton of some of the channels. They must not depend on others.
+    /// The automaton of some of the channels, which must not depend on others.
     pub(crate) fn restricted(&self, kept: &[usize]) -> Automaton {
         let mut cell = Netlist::new(self.cell.name.clone());
         cell.meta = self.cell.meta.clone();

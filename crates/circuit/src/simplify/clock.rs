@@ -1,4 +1,4 @@
-//! How much time is left.
+//! The time limit.
 
 use std::time::{Duration, Instant};
 

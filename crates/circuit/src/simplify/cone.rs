@@ -1,8 +1,8 @@
-//! Copies of what some wires of a netlist need.
+//! Copies the cones of wires of a netlist.
 
 use crate::netlist::{GateNode, Netlist, Wire};
 
-/// Copies what some wires need, given the places of the sources; where they are then.
+/// Copies what some wires need, given the new wires of the sources; returns the new wires.
 pub(super) fn copy(from: &Netlist, wires: &[Wire], sources: &[Wire], to: &mut Netlist) -> Vec<Wire> {
     let needed = from.needed(wires.iter().copied());
     let mut places = sources.to_vec();

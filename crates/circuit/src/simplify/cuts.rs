@@ -1,13 +1,13 @@
-//! Cuts: few nodes from which a node can be computed.
+//! Cuts: a few nodes from which a node can be computed.
 
 use crate::graph::LogicGraph;
 
-/// Nodes, in ascending order, that every way from the sources to a node goes through.
+/// Nodes, in ascending order, that every path from the sources to a node goes through.
 pub(super) type Cut = Vec<u32>;
 
-/// Cuts of a gate with at most `leaves` leaves, nearest first, at most `most` of them. Each comes from
-/// another by putting a leaf's operands in its place; on the way a cut may have one leaf too many,
-/// because paths may meet again.
+/// Cuts of a gate with at most `leaves` leaves, closest first, at most `most` of them. Each is made from
+/// another by replacing a leaf by its operands; in between, a cut may have one leaf too many, because paths may
+/// rejoin.
 pub(super) fn cuts(graph: &LogicGraph, node: u32, leaves: usize, most: usize) -> Vec<Cut> {
     let vertex = graph.vertex(node);
     let mut found: Vec<Cut> = vec![vec![vertex.a, vertex.b]];

@@ -1,29 +1,29 @@
-//! Starting over from the function of a small circuit, not from its gates.
+//! Restarting from the function of a small circuit instead of its gates.
 //!
 //! The passes move from circuit to circuit in small steps, and a learned circuit may be a local optimum that
-//! they do not leave. Where inputs are at most nine, the truth tables of the roots are expanded input by
-//! input into a new circuit, with equal parts shared. The passes begin again there. The result is proved like
-//! everything else. Start at [`starts`].
+//! they do not leave. With at most nine inputs, the truth tables of the roots are expanded input by input into
+//! a new circuit, with equal parts shared. The passes restart from there. The result is proved like any other.
+//! Start at [`starts`].
 
 use crate::gate::Gate;
 use crate::graph::{LogicGraph, QuickMap, Signal, Simulation};
 
 /// Most inputs of a circuit that is expanded: 512 rows, eight words.
 const MOST_INPUTS: usize = 9;
-/// A start that is this many times larger than the circuit does not pay off in the time available.
+/// A start that is more than this many times larger than the circuit does not pay off in the time available.
 const MOST_TIMES: usize = 5;
 
-/// How a function is put together from its halves where an input is zero and where it is one.
+/// How a function is composed of its halves for an input of zero and of one.
 #[derive(Clone, Copy, PartialEq)]
 enum Expansion {
-    /// One half or the other.
+    /// A multiplexer of the halves.
     Choice,
     /// The first half, flipped where the input is one and the halves differ.
     Difference,
 }
 
-/// Circuits of the same roots over the same sources, made from truth tables; none if there are many inputs or nothing
-/// would be gained.
+/// Circuits with the same roots over the same sources, made from truth tables; empty if there are too many
+/// inputs or nothing would be gained.
 pub(super) fn starts(graph: &LogicGraph) -> Vec<LogicGraph> {
     let used = graph.used_sources();
     if used.len() > MOST_INPUTS || graph.gates() < 2 * used.len() {
@@ -54,14 +54,14 @@ fn expanded(graph: &LogicGraph, used: &[u32], way: Expansion) -> LogicGraph {
 
 struct Tree<'a> {
     graph: LogicGraph,
-    /// What was made for a table; its length says how many sources it is of.
+    /// The signal of each table; the length of a table gives the number of its sources.
     made: QuickMap<Vec<bool>, Signal>,
     used: &'a [u32],
     way: Expansion,
 }
 
 impl Tree<'_> {
-    /// The signal of a table of the first sources.
+    /// The signal of a table over the first sources.
     fn build(&mut self, rows: &[bool]) -> Signal {
         if rows.iter().all(|&row| row == rows[0]) {
             return Signal::FALSE.negated_if(rows[0]);

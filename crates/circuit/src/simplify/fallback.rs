@@ -1,4 +1,4 @@
-//! What is done about outputs that could not be proved: they keep the gates that they had.
+//! The fallback for outputs that could not be proved: they keep their original gates.
 
 use super::cone::copy;
 use crate::netlist::{Netlist, Wire};

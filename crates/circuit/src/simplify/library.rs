@@ -1,24 +1,24 @@
 //! The smallest circuits of every function of four bits, up to eight different ones for each.
 //!
-//! `library.txt` has a line for each class of functions that differ only by order and negation of inputs
-//! and by negation of the output: a function as its truth table (bit `i` is the output where input `k` is
-//! bit `k` of `i`), then circuits of it with the fewest gates there can be. A circuit is written gate by
-//! gate: the gate's number, then its operands, `a` to `d` the inputs and `e` onwards the gates before it.
-//! The example `four_input_library` writes the file. Start at [`Library::get`].
+//! `library.txt` has one line per class of functions that differ only by order and negation of inputs and by
+//! negation of the output. A line has a function as its truth table (bit `i` is the output where input `k` is
+//! bit `k` of `i`), then circuits of it with the fewest possible gates. A circuit is written gate by gate: the
+//! gate's number, then its operands, where `a` to `d` are the inputs and `e` onwards the gates before it. The
+//! example `four_input_library` writes the file. Start at [`Library::get`].
 
 use std::sync::OnceLock;
 
 use crate::gate::Gate;
 use crate::graph::Signal;
 
-/// A circuit over four inputs: operands 0 to 3 are the inputs, 4 and up the steps before.
+/// A circuit over four inputs: operands 0 to 3 are the inputs, 4 and up the earlier steps.
 #[derive(Clone, Debug)]
 pub(super) struct GateChain {
     pub(super) steps: Vec<(Gate, u8, u8)>,
 }
 
-/// How a function comes from the one of its class: input `k` of the circuit is leaf `order[k]`, negated if
-/// bit `k` of `negations` is set.
+/// How to get a function from its class's representative: input `k` of the circuit is leaf `order[k]`, negated
+/// if bit `k` of `negations` is set.
 #[derive(Clone, Copy)]
 struct ClassEntry {
     class: u8,
@@ -37,17 +37,17 @@ pub(super) struct Library {
 /// The four inputs as truth tables.
 pub(super) const INPUTS: [u16; 4] = [0xAAAA, 0xCCCC, 0xF0F0, 0xFF00];
 
-/// A function's circuits, and what to feed them.
+/// The circuits of a function, and their inputs.
 pub(super) struct ClassCircuits<'a> {
     pub(super) chains: &'a [GateChain],
     /// The signal for each input of the chains.
     pub(super) inputs: [Signal; 4],
-    /// Whether the negation of a chain is the function.
+    /// Whether the function is the negation of the chain's output.
     pub(super) negated: bool,
 }
 
 impl Library {
-    /// The library, made at the first call.
+    /// The library, built on first use.
     pub(super) fn get() -> &'static Library {
         static LIBRARY: OnceLock<Library> = OnceLock::new();
         LIBRARY.get_or_init(|| Library::parse(include_str!("library.txt")))
@@ -66,7 +66,7 @@ impl Library {
         }
     }
 
-    /// The library with a wrong last gate in every circuit of three gates, to see that this is found out.
+    /// The library with a wrong last gate in every circuit of three gates, to test that this is detected.
     #[cfg(test)]
     pub(super) fn with_errors() -> Library {
         let mut library = Library::get().clone();

@@ -1,15 +1,15 @@
-//! Making a circuit smaller without changing what it does.
+//! Making a circuit smaller without changing its function.
 //!
-//! The passes know gates, not rules. Reading a netlist into a graph removes constants, copies, negations,
-//! equal gates and dead gates. There, nodes of equal function are merged after proof. Small cones are
-//! replaced by the smallest circuits of their function (`rewrite`). Gates are expressed by others that are
-//! there (`resubstitute`). The passes run in turn until nothing gains (`script`). Circuits of up to nine
-//! inputs are simplified once more from their truth tables (`expand`). Automata are sequential: channels that
-//! cannot reach a visible one, now or later, are removed first (`automaton`).
+//! The passes contain no algebraic rules. Reading a netlist into a graph removes constants, copies, negations,
+//! equal gates and dead gates. Nodes of equal function are merged after proof. Small cones are replaced by the
+//! smallest circuits of their function (`rewrite`). Gates are expressed by existing ones (`resubstitute`). The
+//! passes run in turn until none gains (`script`). Circuits of up to nine inputs are simplified once more from
+//! their truth tables (`expand`). For automata, channels that cannot influence a visible one, now or later, are
+//! removed first (`automaton`).
 //!
-//! The result is compared with the input, output by output ([`equivalence`](crate::equivalence)):
-//! exhaustively where inputs are few, by SAT beyond, within a budget. An output that cannot be proved equal
-//! keeps its old gates, and the report says so. Start at [`simplify`].
+//! The result is compared with the input, output by output ([`equivalence`](crate::equivalence)): exhaustively
+//! if there are few inputs, otherwise by SAT, within a budget. An output that cannot be proved equal keeps its
+//! old gates, and the report says so. Start at [`simplify`].
 
 mod automaton;
 mod clock;
@@ -42,17 +42,17 @@ pub use automaton::{SimplifiedAutomaton, simplify_automaton};
 pub use report::{Report, SimplifyStage};
 pub use start::{Merged, Start};
 
-/// What simplification may spend.
+/// The budget of a simplification.
 #[derive(Clone, Debug)]
 pub struct SimplifyOptions {
-    /// Time for the passes. It is a safety line: as long as it is not reached, the same netlist gives the
-    /// same circuit.
+    /// Time limit of the passes, as a safeguard: if it is not reached, the same netlist always gives the same
+    /// circuit.
     pub time: Option<Duration>,
-    /// Conflicts of the SAT solver for one question inside a pass.
+    /// Conflicts of the SAT solver per question inside a pass.
     pub conflicts: u64,
-    /// What the proof of the whole may cost.
+    /// The budget for the proof of the whole.
     pub proof: Budget,
-    /// What is known of the states that an automaton starts from; netlists have no use for it.
+    /// What is known about the initial states of an automaton; unused for netlists.
     pub start: Start,
 }
 
@@ -68,7 +68,7 @@ impl Default for SimplifyOptions {
     }
 }
 
-/// A smaller circuit, and how it came about.
+/// A smaller circuit, and how it was made.
 #[derive(Clone, Debug)]
 pub struct Simplified {
     /// The circuit; inputs, outputs and registers are those of the original.
@@ -77,8 +77,8 @@ pub struct Simplified {
     pub report: Report,
 }
 
-/// Makes a netlist smaller. Every output and register of the result is proved equal to the original's, or
-/// has the original's gates, constants and copies aside.
+/// Makes a netlist smaller. Every output and register of the result is proved equal to the original's, or keeps
+/// the original's gates, except for constants and copies.
 ///
 /// ```
 /// use farad_circuit::simplify::{SimplifyOptions, simplify};
@@ -97,7 +97,7 @@ pub fn simplify(netlist: &Netlist, options: &SimplifyOptions) -> Result<Simplifi
     simplify_by(netlist, options, Library::get())
 }
 
-/// [`simplify`] with a given library, which may be wrong.
+/// [`simplify`] with a given library, which may contain errors.
 fn simplify_by(netlist: &Netlist, options: &SimplifyOptions, library: &Library) -> Result<Simplified> {
     netlist.check()?;
     let clock = Deadline::new(options.time);

@@ -1,4 +1,4 @@
-//! A few gates that might take the place of one: what they would cost, and making them.
+//! A small circuit that might replace a gate: its cost, and building it.
 
 use crate::gate::Gate;
 use crate::graph::{LogicGraph, Signal};
@@ -6,17 +6,17 @@ use crate::graph::{LogicGraph, Signal};
 /// Most steps of a proposal.
 pub(super) const MOST_STEPS: usize = 8;
 
-/// A small circuit over signals of a graph. Operands count the inputs first, then the steps; the output
-/// is the last step, or the first input if there is none.
+/// A small circuit over signals of a graph. Operand numbers count the inputs first, then the steps; the output
+/// is the last step, or the first input if there are no steps.
 #[derive(Clone, Copy)]
 pub(super) struct SmallCircuit<'a> {
     pub(super) inputs: &'a [Signal],
     pub(super) steps: &'a [(Gate, u8, u8)],
-    /// Whether the negation of the output is meant.
+    /// Whether the output is negated.
     pub(super) negated: bool,
 }
 
-/// A value on the way: a signal of the graph, or a step that would be new.
+/// An intermediate value: a signal of the graph, or a step that would be new.
 #[derive(Clone, Copy)]
 enum ProposedValue {
     Old(Signal),
@@ -28,7 +28,7 @@ impl SmallCircuit<'_> {
         if self.steps.is_empty() { 0 } else { self.inputs.len() + self.steps.len() - 1 }
     }
 
-    /// Gates that this would add while `node` is [released](LogicGraph::release); `None` if it leads to the
+    /// How many gates this would add while `node` is [released](LogicGraph::release); `None` if it depends on the
     /// node itself.
     pub(super) fn added(&self, graph: &mut LogicGraph, node: u32) -> Option<usize> {
         let mut values = [ProposedValue::New(0); 2 * MOST_STEPS];
@@ -72,7 +72,7 @@ impl SmallCircuit<'_> {
         added
     }
 
-    /// Makes the gates.
+    /// Builds the gates.
     pub(super) fn build(&self, graph: &mut LogicGraph) -> Signal {
         let mut values = self.inputs.to_vec();
         for &(gate, a, b) in self.steps {

@@ -1,10 +1,10 @@
-//! What simplification did.
+//! The report of a simplification.
 
 use std::time::Duration;
 
 use crate::equivalence::Equivalence;
 
-/// A stage of the work: how large the circuit was after it.
+/// One stage: the size of the circuit after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimplifyStage {
     /// The pass.
@@ -20,15 +20,15 @@ pub struct SimplifyStage {
 /// What [`simplify`](super::simplify) did, and what is proved of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The stages in order; the first is the circuit as it came.
+    /// The stages in order; the first is the original circuit.
     pub stages: Vec<SimplifyStage>,
     /// The result compared with the original, root by root.
     pub equivalence: Equivalence,
-    /// Outputs, then registers, that could not be proved and so keep the gates that they had.
+    /// Outputs, then registers, that could not be proved and so keep their original gates.
     pub unproved: Vec<String>,
-    /// Whether the time ran out before the passes were done. Then another run may find another circuit.
+    /// Whether time ran out before the passes were done. Then another run may find another circuit.
     pub out_of_time: bool,
-    /// Time of all, the proof included.
+    /// The total time, including the proof.
     pub time: Duration,
 }
 

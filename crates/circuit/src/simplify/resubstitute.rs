@@ -1,8 +1,9 @@
-//! Resubstitution: a gate is expressed by others that are there already, where nobody outside can tell.
+//! Resubstitution: a gate is expressed by existing ones, in a form that agrees wherever the difference could be
+//! observed.
 //!
-//! For each gate the patterns are found on which its value reaches a root; only there must the new form
-//! agree. Agreement on all patterns is a proof; agreement on a sample is proved by SAT, and a refutation
-//! is learned. Start at [`resubstitute`].
+//! For each gate, the patterns are found on which its value reaches a root; only there must the new form agree.
+//! Agreement on all patterns is a proof. Agreement on a sample is proved by SAT, and a refuting pattern is
+//! added to the sample. Start at [`resubstitute`].
 
 use super::clock::Deadline;
 use super::proposal::SmallCircuit;
@@ -11,27 +12,27 @@ use super::taste::Taste;
 use crate::gate::Gate;
 use crate::graph::{LogicGraph, Prover, QuickMap, Signal, Simulation, SolverAnswer};
 
-/// How hard to look.
+/// How much to search.
 #[derive(Clone, Copy)]
 pub(super) struct SearchDepth {
     /// Most gates of an expression.
     pub(super) gates: usize,
     /// Most divisors of a gate.
     pub(super) divisors: usize,
-    /// Most gates that depend on one; beyond, its value counts on all patterns.
+    /// Most dependents of a gate; with more, its value counts on all patterns.
     pub(super) dependents: usize,
     /// Proofs attempted for a gate.
     pub(super) attempts: usize,
-    /// Gates that a proof looks into.
+    /// Gates that a proof encodes.
     pub(super) scope: usize,
-    /// Conflicts of the solver a proof.
+    /// Conflicts of the solver per proof.
     pub(super) conflicts: u64,
 }
 
-/// Searches that found nothing, by a hash of all that they looked at.
+/// Searches that found nothing, by a hash of everything that they depend on.
 pub(super) type Futile = QuickMap<u64, ()>;
 
-/// Resubstitutes every gate once where that saves gates. Searches that were futile before are not made again.
+/// Resubstitutes every gate once if that saves gates. Skips searches that were futile before.
 pub(super) fn resubstitute(
     graph: &mut LogicGraph,
     simulation: &mut Simulation,
@@ -126,7 +127,7 @@ impl ResubstitutionPass<'_> {
         care
     }
 
-    /// An expression in the place of the node that saves gates, right on the patterns that count.
+    /// An expression for the node that saves gates and is right on the patterns that count.
     fn find(&mut self, node: u32, dependents: Option<&[u32]>, care: &[u64]) -> Option<Expression> {
         let value = self.simulation.of(node);
         let target = SearchTarget {
@@ -155,7 +156,7 @@ impl ResubstitutionPass<'_> {
         found
     }
 
-    /// Nodes near the gate that do not depend on it: what it depends on, and what these feed.
+    /// Nodes near the gate that do not depend on it: its ancestors, and what these feed.
     fn divisors(&self, node: u32, dependents: Option<&[u32]>) -> Divisors {
         let mut excluded: QuickMap<u32, ()> = QuickMap::default();
         excluded.insert(node, ());
@@ -177,7 +178,7 @@ impl ResubstitutionPass<'_> {
                 take(vertex.a);
                 take(vertex.b);
             }
-            // Without the list of dependents only what lies before the gate is certain not to depend on it.
+            // Without the list of dependents, only nodes before the gate are certain not to depend on it.
             if dependents.is_some() && next != node {
                 self.graph.readers(next).iter().for_each(|&reader| take(reader));
             }
@@ -204,7 +205,7 @@ impl ResubstitutionPass<'_> {
         verdict
     }
 
-    /// A signal that is true where a root changes if `signal` takes the node's place.
+    /// A signal that is true where a root changes if `signal` replaces the node.
     fn difference(&mut self, node: u32, signal: Signal, dependents: &[u32]) -> Signal {
         let mut copies: QuickMap<u32, Signal> = QuickMap::default();
         copies.insert(node, signal);
@@ -224,7 +225,7 @@ impl ResubstitutionPass<'_> {
         difference
     }
 
-    /// Simulates what was made and what depended on the node.
+    /// Simulates the new gates and the node's dependents.
     fn refresh(&mut self, first_new: usize, dependents: &[u32]) {
         let new = first_new as u32..self.graph.limit() as u32;
         let touched: Vec<u32> = dependents.iter().copied().chain(new).collect();

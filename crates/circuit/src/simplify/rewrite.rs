@@ -1,7 +1,7 @@
-//! Cut rewriting: a gate is computed anew from a cut of four leaves by the smallest circuit of that function.
+//! Cut rewriting: a gate is recomputed from a cut of four leaves by the smallest circuit of that function.
 //!
-//! What counts is how many gates there are afterwards: gates that only the old form used go, gates that the
-//! new form shares with the rest are free. Start at [`rewrite`].
+//! What counts is the number of gates afterwards: gates that only the old form used are removed, and gates that
+//! the new form shares with the rest are free. Start at [`rewrite`].
 
 use super::clock::Deadline;
 use super::cuts;
@@ -10,10 +10,10 @@ use super::proposal::SmallCircuit;
 use super::taste::Taste;
 use crate::graph::{LogicGraph, Signal};
 
-/// Cuts looked at for a gate.
+/// Cuts tried per gate.
 const CUTS: usize = 24;
 
-/// Rewrites every gate once where that saves gates.
+/// Rewrites every gate once if that saves gates.
 pub(super) fn rewrite(graph: &mut LogicGraph, library: &Library, taste: &mut Taste, clock: &Deadline) {
     for node in graph.order() {
         if clock.is_over() {
@@ -44,7 +44,7 @@ impl LibraryChoice {
     }
 }
 
-/// The circuit that saves most in the place of a gate.
+/// The circuit that saves the most gates in place of a gate.
 fn best(graph: &mut LogicGraph, library: &Library, node: u32, taste: &mut Taste) -> Option<LibraryChoice> {
     let cuts = cuts::cuts(graph, node, 4, CUTS);
     let freed = graph.release(node) as isize;
@@ -58,7 +58,7 @@ fn best(graph: &mut LogicGraph, library: &Library, node: u32, taste: &mut Taste)
             let choice = LibraryChoice { leaves, table, chain };
             let added = choice.with(library, |proposal| proposal.added(graph, node));
             let Some(gain) = added.map(|added| freed - added as isize) else { continue };
-            // Of equal gains a later one is taken now and then, so that rounds differ.
+            // Among equal gains, a later one is taken now and then, so that rounds differ.
             if gain > best_gain
                 || (gain == best_gain && (best.is_none() || taste.takes(0, 3)) && taste.takes(gain, 2))
             {

@@ -1,4 +1,4 @@
-//! The passes in turn, until nothing gains.
+//! Runs the passes in turn, until none gains.
 
 use rayon::prelude::*;
 
@@ -13,29 +13,30 @@ use crate::graph::{LogicGraph, Simulation, SweepEffort};
 
 /// Most rounds without success.
 const MOST_PATIENCE: usize = 40;
-/// Ways of shaking that are tried for a small circuit.
+/// Random variations that are tried for a small circuit.
 const WAYS: u64 = 4;
 
-/// Runs passes on a graph and notes what each came to.
+/// Runs passes on a graph and records the size after each.
 pub(super) struct Script<'a> {
     pub(super) library: &'a Library,
     pub(super) clock: &'a Deadline,
     pub(super) conflicts: u64,
     pub(super) stages: Vec<SimplifyStage>,
-    /// Patterns with what earlier passes learned.
+    /// Patterns, including those that earlier passes added.
     pub(super) patterns: Option<Simulation>,
     pub(super) futile: Futile,
 }
 
 impl Script<'_> {
-    /// The smallest circuit that the passes find, from the circuit as it is and, if it is small, from what it computes.
+    /// The smallest circuit that the passes find, from the circuit itself and, if it is small, from its truth
+    /// tables.
     pub(super) fn run(&mut self, graph: LogicGraph) -> LogicGraph {
         let settled = self.settle(graph);
         let best = self.shake(settled);
         let stages = self.stages.len();
         let starts = expand::starts(&best).into_iter().map(|start| self.settle_anew(start));
         let start = starts.collect::<Vec<_>>().into_iter().min_by_key(LogicGraph::cost);
-        // What is still much larger does not become smaller by shaking.
+        // A circuit that is still much larger will not become smaller by shaking.
         if let Some(start) =
             start.filter(|start| 2 * start.cost() <= 3 * best.cost() && !self.clock.is_over())
         {
@@ -60,15 +61,14 @@ impl Script<'_> {
         loop {
             let before = graph.gates();
             graph = self.round(graph, Taste::strict(), Taste::strict());
-            // A large circuit is not worth another round for a few gates.
+            // For a large circuit, another round is not worth a few gates.
             if before - graph.gates() <= before / 500 || self.clock.is_over() {
                 return graph;
             }
         }
     }
 
-    /// Rounds with moves that gain nothing, in several ways at once if the circuit is small; the best of
-    /// them.
+    /// Rounds that include moves without gain, in several variations if the circuit is small; returns the best.
     fn shake(&mut self, graph: LogicGraph) -> LogicGraph {
         let ways = if patience(&graph) == MOST_PATIENCE { WAYS } else { 1 };
         let shaken = (0..ways).into_par_iter().map(|way| {
@@ -112,7 +112,7 @@ impl Script<'_> {
         resubstitute(&mut graph, &mut simulation, depth, &mut expressing, &mut self.futile, self.clock);
         self.note("resubstitute", &graph);
         self.patterns = Some(simulation);
-        // What the passes leave equal in a large circuit is not worth looking for again.
+        // In a large circuit, the equal nodes that the passes leave are not worth another search.
         if is_large(&graph) { graph.compacted() } else { self.sweep(graph) }
     }
 
@@ -155,12 +155,12 @@ impl Script<'_> {
     }
 }
 
-/// Whether passes may look only at nearby gates.
+/// Whether passes may consider only nearby gates.
 fn is_large(graph: &LogicGraph) -> bool {
     graph.gates() > 4_000
 }
 
-/// Rounds without success before giving up: many for a circuit on which they are fast.
+/// Rounds without success before giving up: many for a small circuit, whose rounds are fast.
 fn patience(graph: &LogicGraph) -> usize {
     let words = Simulation::sources(graph).words();
     (150_000 / (graph.gates() * words).max(1)).min(MOST_PATIENCE)

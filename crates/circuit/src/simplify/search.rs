@@ -1,8 +1,8 @@
-//! Expressing a function by few others: given what must be true and what must be false, find gates over
-//! divisors.
+//! Expressing a function by a few others: given where it must be true and where it must be false, finds gates
+//! over divisors.
 //!
-//! A function is asked for by two sets of patterns, `on` and `off`; what lies in neither is free. The
-//! answers are right on the patterns, no more. Start at [`Divisors::express`].
+//! A function is requested by two sets of patterns, `on` and `off`; on all other patterns it is free. The
+//! answers are right only on these patterns. Start at [`Divisors::express`].
 
 use crate::gate::Gate;
 use crate::graph::Signal;
@@ -34,7 +34,7 @@ impl Expression {
     fn under(mut self, gate: Gate, signal: Signal) -> Expression {
         let inputs = self.inputs.len() as u8;
         for (_, a, b) in &mut self.steps {
-            // The new input is put behind the old ones, so steps move up by one.
+            // The new input is added after the old ones, so steps shift by one.
             *a += (*a >= inputs) as u8;
             *b += (*b >= inputs) as u8;
         }
@@ -45,14 +45,14 @@ impl Expression {
     }
 }
 
-/// Functions that may be used, with their words side by side.
+/// Functions that may be used, with their words concatenated.
 pub(super) struct Divisors {
     pub(super) nodes: Vec<u32>,
     words: usize,
     values: Vec<u64>,
 }
 
-/// What is asked for.
+/// The requested function.
 #[derive(Clone)]
 pub(super) struct SearchTarget {
     pub(super) on: Vec<u64>,
@@ -69,7 +69,7 @@ impl SearchTarget {
     }
 }
 
-/// A divisor or its negation, with how many patterns of the other side it leaves to do.
+/// A divisor or its negation, and how many patterns of the other side it leaves.
 #[derive(Clone, Copy)]
 struct DivisorLiteral {
     divisor: usize,
@@ -106,7 +106,7 @@ impl Divisors {
         words.fold(0u64, |key, word| (key.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// Expressions of at most `gates` gates, fewest gates first; `accept` says which one is taken.
+    /// Expressions of at most `gates` gates, fewest gates first; `accept` decides which one is taken.
     pub(super) fn express(
         &self,
         target: &SearchTarget,
@@ -173,7 +173,8 @@ impl Divisors {
             }
         }
         for &literal in inside.iter().take(OUTER) {
-            // `inside` lists what is false wherever the target must be: as literals of its negation.
+            // `inside` lists literals that are false wherever the target must be: used as literals of its
+            // negation.
             let literal = DivisorLiteral { negated: !literal.negated, ..literal };
             let rest = self.map(target, literal, |on, off, value| (on & !value, off));
             if self.inner(&rest, gates, Gate::OR, self.signal(literal), offer) {
@@ -218,8 +219,8 @@ impl Divisors {
         SearchTarget { on, off }
     }
 
-    /// Literals that are true wherever `all` is and not everywhere in `other`, those that leave least of
-    /// `other` first.
+    /// Literals that are true on all of `all` and not on all of `other`, those that leave the fewest of `other`
+    /// first.
     fn covering(&self, all: &[u64], other: &[u64]) -> Vec<DivisorLiteral> {
         let total: u32 = other.iter().map(|word| word.count_ones()).sum();
         let (all_words, other_words) = (densest(all), densest(other));
@@ -259,7 +260,7 @@ impl Divisors {
         self.pairs(&target.on, inside, &mut |a, b| offer(Expression::pair(Gate::NAND, a, b)))
     }
 
-    /// Pairs that are nowhere both true in `other`.
+    /// Pairs that are never both true in `other`.
     fn pairs(
         &self,
         other: &[u64],
@@ -280,7 +281,7 @@ impl Divisors {
         false
     }
 
-    /// Pairs whose exclusive or is the target, found by a hash of the words where most is asked.
+    /// Pairs whose exclusive or is the target, found by a hash of the words with the most requested patterns.
     fn xor_pairs(&self, target: &SearchTarget, offer: &mut dyn FnMut(Expression) -> bool) -> bool {
         let care: Vec<u64> = target.on.iter().zip(&target.off).map(|(on, off)| on | off).collect();
         let words = densest(&care);
@@ -317,7 +318,7 @@ impl Divisors {
     }
 }
 
-/// The words that are not zero, those with most bits first: there a wrong guess fails soonest.
+/// The nonzero words, those with the most bits first: there a wrong guess fails soonest.
 fn densest(words: &[u64]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..words.len()).filter(|&word| words[word] != 0).collect();
     if places.len() > 16 {

@@ -1,8 +1,8 @@
-//! Channels that always carry the same bit, given how an automaton starts.
+//! Finds channels that always carry the same bit, given how an automaton starts.
 //!
-//! Proved by induction over time: suppose that the channels of each class agree in every cell, and show
-//! that their next values agree then; where they do not, the class is split, until all hold. Cells beyond
-//! a rim of zeros and cells that do not fire keep to it as well. Start at [`equal_channels`].
+//! Proved by induction over time: assume that the channels of each class agree in every cell, and show that
+//! their next values agree too. Where they do not, the class is split, until all hold. Zero cells beyond the
+//! edge and cells that do not fire satisfy this as well. Start at [`equal_channels`].
 
 use super::{SimplifyOptions, cone};
 use crate::automaton::Automaton;
@@ -12,7 +12,7 @@ use crate::gate::Gate;
 use crate::graph::{LogicGraph, QuickMap, Signal, Simulation, SweepEffort};
 use crate::netlist::{Netlist, Wire};
 
-/// What is known of the states that an automaton starts from.
+/// What is known about the initial states of an automaton.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
     /// Nothing: the result is right from every state.
@@ -24,17 +24,17 @@ pub enum Start {
     Zero,
 }
 
-/// A channel that another one stands for.
+/// A channel that is replaced by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// The channel.
     pub channel: usize,
-    /// The channel that always has the same bit; without one the bit is always zero.
+    /// The channel that always has the same bit; `None` if the bit is always zero.
     pub with: Option<usize>,
 }
 
-/// For each channel the first one that always carries the same bit from such a start; `None` if that bit
-/// is zero.
+/// For each channel the first one that always carries the same bit from such a start; `None` if that bit is
+/// zero.
 pub(super) fn equal_channels(
     automaton: &Automaton,
     start: Start,
@@ -62,7 +62,7 @@ pub(super) fn equal_channels(
         }
         leaders = refined;
     }
-    // The solver's merges are not taken on trust: the step of the induction is compared as a whole.
+    // The solver's merges are not trusted: the induction step is compared as a whole.
     let stepped = substituted(automaton, &leaders).cell;
     let mut claimed = stepped.clone();
     let never = claimed.gate(Gate::FALSE, Wire::NONE, Wire::NONE);
@@ -75,7 +75,7 @@ pub(super) fn equal_channels(
     }
 }
 
-/// The next value of each channel if channels are what their leaders are; equal ones are the same signal.
+/// The next value of each channel if channels are replaced by their leaders; equal ones are the same signal.
 fn next_values(automaton: &Automaton, leaders: &[Option<usize>], options: &SimplifyOptions) -> Vec<Signal> {
     let mut graph = LogicGraph::of(&substituted(automaton, leaders).cell);
     let effort = SweepEffort { conflicts: options.conflicts, refutations: 2_000, deadline: None };

@@ -2,8 +2,8 @@
 
 use crate::random::RandomStream;
 
-/// What a pass does with moves that gain nothing. Taking some of them, at random by a fixed seed, leads
-/// to forms in which something else gains.
+/// Whether a pass makes moves that gain nothing. Making some of them at random, with a fixed seed, leads to
+/// forms in which something else gains.
 pub(super) struct Taste {
     zero: bool,
     stream: RandomStream,
@@ -24,7 +24,7 @@ impl Taste {
         if self.zero { 0 } else { 1 }
     }
 
-    /// Whether a move with this gain is worth making, `one_in` of those without gain.
+    /// Whether a move with this gain is made; of those without gain, one in `one_in`.
     pub(super) fn takes(&mut self, gain: isize, one_in: usize) -> bool {
         gain > 0 || (gain == 0 && self.zero && self.stream.below(one_in) == 0)
     }

@@ -1,11 +1,11 @@
-//! Words that begin at a cache line, so that vectors do not lie across two.
+//! Words aligned to cache lines, so that vectors do not straddle two.
 
 use std::ops::{Deref, DerefMut};
 
 /// Words of a cache line.
 const LINE: usize = 8;
 
-/// A fixed number of words from the beginning of a cache line on.
+/// A fixed number of words, aligned to a cache line.
 #[derive(Debug)]
 pub(super) struct Aligned {
     memory: Vec<u64>,
@@ -24,7 +24,7 @@ impl Aligned {
 
 impl Clone for Aligned {
     fn clone(&self) -> Aligned {
-        // The copy lies elsewhere in memory, and its cache lines begin elsewhere in it.
+        // The copy is elsewhere in memory, so its alignment differs.
         let mut copy = Aligned::zeros(self.length);
         copy.copy_from_slice(self);
         copy

@@ -1,7 +1,7 @@
 //! Runs a tape over a tile: each instruction is one loop over the tile's words.
 //!
-//! The loops are plain and compiled for each instruction set that the processor may have; which one
-//! runs is found out at run time. Start at [`WorkerSlots::run`].
+//! The loops are plain and compiled for each instruction set that the processor may have; the choice is made at
+//! run time. Start at [`WorkerSlots::run`].
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -9,9 +9,9 @@ use super::aligned::Aligned;
 use super::fold::Function;
 use super::tape::{Instruction, NetlistTape, SlotPlace, Then};
 
-/// Bytes of slots that shall stay in the first cache.
+/// Bytes of slots that should stay in the L1 cache.
 const CACHE: usize = 16 << 10;
-/// Words of a tile: enough to make up for the jump to an instruction, and no more than pay.
+/// Words of a tile: enough to amortize the dispatch of an instruction, and no more than helps.
 const SHORTEST: usize = 128;
 const LONGEST: usize = 1024;
 
@@ -29,14 +29,14 @@ pub(super) struct WorkerSlots {
 }
 
 impl WorkerSlots {
-    /// Room for a tape over tiles of up to `words` words.
+    /// Slots for a tape over tiles of up to `words` words.
     pub(super) fn new(tape: &NetlistTape, words: usize) -> WorkerSlots {
         let words = words.next_multiple_of(8);
         WorkerSlots { slots: Aligned::zeros(tape.slots * words), words, arch: Arch::new() }
     }
 
-    /// Runs the tape over a tile of `length` words: `planes` are the tape's sources, each of that many.
-    /// `store` is called with each root and what becomes of it.
+    /// Runs the tape over a tile of `length` words. `planes` are the tape's sources, each of that length.
+    /// `store` is called with each root and its value.
     pub(super) fn run(
         &mut self,
         tape: &NetlistTape,
@@ -51,11 +51,11 @@ impl WorkerSlots {
     }
 }
 
-/// What a root shows.
+/// The value of a root.
 pub(super) enum RootShown<'a> {
-    /// These words, negated if so marked.
+    /// These words, negated if the flag is set.
     Words(&'a [u64], bool),
-    /// Always this.
+    /// A constant.
     Constant(bool),
 }
 
@@ -112,7 +112,7 @@ impl<F: FnMut(usize, RootShown<'_>)> WithSimd for ExecuteRun<'_, F> {
     }
 }
 
-/// The slots before and after the one that is written.
+/// The slots before and after the one that is being written.
 struct Others<'a> {
     before: &'a [u64],
     after: &'a [u64],

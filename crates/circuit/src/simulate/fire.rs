@@ -7,10 +7,10 @@ use crate::random::block;
 /// A random mask of the cells that fire, packed in rows: cell `(x, y)` is bit `x % 64` of word
 /// `y·ceil(width / 64) + x / 64`; bits beyond the width are zero.
 ///
-/// The cell fires if a uniform number is below `rate`: element `y·width + x` of the random tensor that
-/// Farad draws with this seed and counter, so devices that draw there fire the same cells.
+/// The cell fires if a uniform number is below `rate`: element `y·width + x` of the random tensor that Farad
+/// draws with this seed and counter. So devices that draw that tensor fire the same cells.
 pub fn fire_mask(width: usize, height: usize, rate: f32, seed: u64, counter: u64) -> Vec<u64> {
-    // Uniform numbers are multiples of 2^-24, so comparing integers is comparing the numbers.
+    // Uniform numbers are multiples of 2^-24, so integers can be compared instead.
     let threshold = (rate as f64 * (1u32 << 24) as f64).ceil() as u32;
     let mut mask = vec![0; width.div_ceil(64) * height];
     Arch::new().dispatch(FireDraw { width, threshold, seed, counter, mask: &mut mask });

@@ -1,11 +1,11 @@
-//! A netlist boiled down: constants, copies and negations are folded away, and every gate is one of four
-//! functions of two different values. Negations move into readers and roots. Start at [`Folded::new`].
+//! A reduced netlist: constants, copies and negations are folded, and every gate is one of four functions of
+//! two different values. Negations move into readers and roots. Start at [`Folded::new`].
 
 use crate::gate::Gate;
 use crate::netlist::{GateNode, Netlist, Wire};
 
-/// The functions that are left; the other gates are these with operands exchanged or the result negated,
-/// which the readers of the result see to.
+/// The remaining functions; the other gates are these with operands swapped or the result negated, which the
+/// readers of the result take into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     And,
@@ -14,7 +14,7 @@ pub(super) enum Function {
     Xor,
 }
 
-/// What a wire is, up to negation: a constant, or a source or kept gate.
+/// What a wire is, up to negation: a constant, a source or a kept gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FoldedValue {
     Constant(bool),
@@ -31,7 +31,7 @@ impl FoldedValue {
         }
     }
 
-    /// The value if it is a function `f` of one other: `f(0)`, `f(1)`.
+    /// The value if it is a function `f` of one other, given as `f(0)` and `f(1)`.
     fn chosen(of: FoldedValue, low: bool, high: bool) -> FoldedValue {
         if low == high { FoldedValue::Constant(low) } else { of.negated_if(low) }
     }
@@ -42,16 +42,16 @@ impl FoldedValue {
 pub(super) struct Folded {
     /// How many sources there are.
     pub sources: usize,
-    /// The gates, each over definitions before its own.
+    /// The gates, each over earlier definitions.
     pub gates: Vec<(Function, u32, u32)>,
-    /// Which gate of the netlist each one was.
+    /// The netlist gate that each one came from.
     pub origins: Vec<u32>,
-    /// What the roots show.
+    /// The values of the roots.
     pub roots: Vec<FoldedValue>,
 }
 
 impl Folded {
-    /// Folds a netlist; gates that no root needs are still in it.
+    /// Folds a netlist; keeps gates that no root needs.
     pub(super) fn new(netlist: &Netlist, roots: &[Wire]) -> Folded {
         let first = netlist.sources();
         let (mut gates, mut origins) = (vec![], vec![]);
@@ -97,7 +97,7 @@ impl Folded {
     }
 }
 
-/// The function, whether its operands are exchanged, and whether its result is negated.
+/// The function, whether its operands are swapped, and whether its result is negated.
 fn normal_form(gate: Gate) -> (Function, bool, bool) {
     match gate {
         Gate::AND => (Function::And, false, false),

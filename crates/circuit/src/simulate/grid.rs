@@ -1,8 +1,8 @@
-//! An automaton on a grid, bit-packed: a plane per channel, 64 cells of a row to a word.
+//! An automaton on a bit-packed grid: one plane per channel, 64 cells of a row per word.
 //!
-//! Planes have a rim row above and below, so that a neighbor's row is the same memory at another
-//! offset; left and right neighbors are shifted copies, made tile by tile. Bits beyond the width are
-//! always zero in a state. Start at [`Grid::new`].
+//! Planes have a border row above and below, so that a neighbor's row is the same memory at another offset.
+//! Left and right neighbors are shifted copies, made tile by tile. In a state, bits beyond the width are always
+//! zero. Start at [`Grid::new`].
 
 use rayon::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::automaton::Automaton;
 use crate::error::{Error, Result};
 use crate::random::RandomStream;
 
-/// Bits of state that a grid may have.
+/// Most bits of state of a grid.
 const LIMIT: u128 = 1 << 34;
 
 /// A grid of cells of an automaton.
@@ -40,7 +40,7 @@ pub struct Grid {
     layout: GridLayout,
     visible: Vec<usize>,
     fire_rate: f32,
-    /// Planes with rims; `next` is overwritten at each step.
+    /// Planes with borders; `next` is overwritten at each step.
     state: Vec<Aligned>,
     next: Vec<Aligned>,
     worker: Worker,
@@ -99,12 +99,12 @@ impl Grid {
         self.step
     }
 
-    /// How many gates are left to compute for a word of cells.
+    /// How many gates remain to be computed per word of cells.
     pub fn gates(&self) -> usize {
         self.rule.tape.gates
     }
 
-    /// Starts the random numbers that decide which cells fire, and the count of steps.
+    /// Seeds the random numbers that decide which cells fire, and resets the count of steps.
     pub fn set_seed(&mut self, seed: u64) {
         (self.seed, self.step) = (seed, 0);
     }
@@ -171,7 +171,7 @@ impl Grid {
     /// Sets all channels, cell by cell: `[channels, height, width]`.
     ///
     /// # Panics
-    /// If there is not one value a cell and channel.
+    /// If there is not one value per cell and channel.
     #[track_caller]
     pub fn set_cells(&mut self, cells: &[bool]) {
         let (size, wanted) = (
@@ -181,14 +181,14 @@ impl Grid {
         assert_eq!(
             cells.len(),
             wanted,
-            "set_cells: one value a cell and channel ({} vs {wanted})",
+            "set_cells: one value per cell and channel ({} vs {wanted})",
             cells.len()
         );
         cells.chunks(size).enumerate().for_each(|(channel, cells)| self.set_channel(channel, cells));
     }
 
-    /// What is to be seen: the first visible channel (the first of all, if none is visible), cell by
-    /// cell: `[height, width]`.
+    /// The visible picture: the first visible channel (the first of all, if none is visible), cell by cell:
+    /// `[height, width]`.
     pub fn picture(&self) -> Vec<bool> {
         self.channel(self.visible.first().copied().unwrap_or(0))
     }
@@ -216,7 +216,7 @@ impl Grid {
         assert_eq!(
             words.len(),
             rows.len(),
-            "set_plane: words do not fit ({} vs {})",
+            "set_plane: wrong number of words ({} vs {})",
             words.len(),
             rows.len()
         );
@@ -234,7 +234,7 @@ impl Grid {
         }
     }
 
-    /// Sets all channels of a block of cells to zero; what lies outside the grid is left out.
+    /// Sets all channels of a block of cells to zero; ignores the part outside of the grid.
     pub fn damage(&mut self, x: usize, y: usize, width: usize, height: usize) {
         let (right, bottom) = (
             x.saturating_add(width).min(self.layout.width),
@@ -250,7 +250,7 @@ impl Grid {
         }
     }
 
-    /// One step. Of an asynchronous automaton the cells of [`fire_mask`] fire, drawn with the grid's seed and
+    /// One step. In an asynchronous automaton, the cells of [`fire_mask`] fire, drawn with the grid's seed and
     /// the number of steps taken.
     pub fn step(&mut self) {
         if self.fire_rate < 1.0 {
@@ -274,7 +274,7 @@ impl Grid {
     #[track_caller]
     pub fn step_firing(&mut self, fire: &[u64]) {
         let wanted = self.layout.height * self.layout.row_words;
-        assert_eq!(fire.len(), wanted, "step_firing: words do not fit ({} vs {wanted})", fire.len());
+        assert_eq!(fire.len(), wanted, "step_firing: wrong number of words ({} vs {wanted})", fire.len());
         self.advance(Some(fire));
     }
 

@@ -1,10 +1,9 @@
-//! Circuits run on the CPU, many samples or cells at a time: one bit of a word each.
+//! Circuits run on the CPU, many samples or cells at a time: one per bit of a word.
 //!
 //! A netlist is folded ([`fold`]) and compiled to a [`tape`] over *planes* (inputs, as words) and *slots*
-//! (values on the way); [`execute`] runs it over tiles that stay in cache, one vector loop per instruction.
-//! Netlists of wide layers are run level by level instead ([`wide`]).
-//! Results never depend on the tile size or the number of threads. Start at
-//! [`Simulator`] for samples and at [`Grid`] for automata.
+//! (intermediate values). [`execute`] runs it over tiles that stay in cache, one vector loop per instruction.
+//! Netlists with wide layers run level by level instead ([`wide`]). Results never depend on the tile size or
+//! the number of threads. Start at [`Simulator`] for samples and at [`Grid`] for automata.
 
 mod aligned;
 mod execute;

@@ -1,8 +1,8 @@
-//! How a tile of a grid finds the neighbors of its cells.
+//! How a tile of a grid accesses the neighbors of its cells.
 //!
-//! A plane has a rim row above and below, so the row above is the same memory one row earlier; the
-//! left and right neighbors are copies shifted by one bit. In planes of state, bits beyond the width
-//! are zero; in shifted copies they are anything. Start at [`Worker::run`].
+//! A plane has a border row above and below, so the row above is the same memory one row earlier. The left and
+//! right neighbors are copies shifted by one bit. In planes of state, bits beyond the width are zero; in
+//! shifted copies they are arbitrary. Start at [`Worker::run`].
 
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ use crate::netlist::Wire;
 pub(super) struct CompiledRule {
     pub tape: NetlistTape,
     pub channels: usize,
-    /// Where each source of the tape is found.
+    /// The plane and row of each source of the tape.
     sources: Vec<RowSource>,
-    /// The shifted planes: of which channel, to which side.
+    /// The shifted planes: channel and direction.
     shifted: Vec<(usize, NeighborSide)>,
 }
 
-/// A plane and whether it is read a row up (0), level (1) or a row down (2).
+/// A plane, and whether it is read one row up (0), at the same row (1) or one row down (2).
 #[derive(Clone, Copy, Debug)]
 struct RowSource {
     plane: ShiftedPlane,
@@ -38,7 +38,7 @@ enum ShiftedPlane {
     Shifted(usize),
 }
 
-/// Which neighbor a shifted plane shows.
+/// Which neighbor a shifted plane contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NeighborSide {
     Left,
@@ -71,7 +71,7 @@ impl CompiledRule {
         CompiledRule { tape, channels, sources, shifted }
     }
 
-    /// Passes over a word of cells that a step takes.
+    /// Operations per word of cells in a step.
     pub(super) fn cost(&self) -> usize {
         self.tape.gates + self.shifted.len() + self.channels
     }
@@ -99,7 +99,7 @@ impl GridLayout {
         !0 >> ((64 - self.width % 64) % 64)
     }
 
-    /// Clears what is no cell in whole rows.
+    /// Clears the bits beyond the width in whole rows.
     pub(super) fn clear_beyond_width(&self, rows: &mut [u64]) {
         let mask = self.last_word_mask();
         if mask != !0 {
@@ -107,7 +107,7 @@ impl GridLayout {
         }
     }
 
-    /// Sets the rim rows to what cells see beyond the edge.
+    /// Fills the border rows with what cells see beyond the edge.
     pub(super) fn fill_rims(&self, planes: &mut [Aligned]) {
         let (row, last) = (self.row_words, self.row_words * self.height);
         for plane in planes {
@@ -124,7 +124,8 @@ impl GridLayout {
         }
     }
 
-    /// The bit that the first cell of a row sees to its left, and the last cell to its right, in place.
+    /// The bits that the first cell of a row sees to its left, and the last cell to its right, at their bit
+    /// positions.
     #[inline(always)]
     fn beyond(&self, row: &[u64]) -> (u64, u64) {
         match self.edge {
@@ -137,7 +138,7 @@ impl GridLayout {
     }
 }
 
-/// What one thread works with.
+/// The buffers of one thread.
 #[derive(Clone, Debug)]
 pub(super) struct Worker {
     scratch: WorkerSlots,
@@ -153,8 +154,8 @@ impl Worker {
         Worker { scratch: WorkerSlots::new(&rule.tape, words), shifted, arch: Arch::new() }
     }
 
-    /// Computes whole rows: the words `words` of each plane, counted without the rim. `store` gets the
-    /// next state of each channel.
+    /// Computes whole rows: the words `words` of each plane, not counting the border. `store` gets the next
+    /// state of each channel.
     pub(super) fn run(
         &mut self,
         rule: &CompiledRule,
@@ -193,7 +194,7 @@ impl WithSimd for Shift<'_> {
     fn with_simd<S: Simd>(self, _: S) {
         let Shift { layout, side, from, out } = self;
         let (words, row) = (from.len(), layout.row_words);
-        // One long loop as if there were no rows, then the word of each row that it gets wrong.
+        // One long loop as if there were no rows, then a correction of the word at each row's end.
         match side {
             NeighborSide::Left => {
                 for ((out, &word), &before) in out[1..].iter_mut().zip(&from[1..]).zip(&from[..words - 1]) {

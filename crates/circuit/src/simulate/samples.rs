@@ -1,4 +1,4 @@
-//! Netlists on many samples: 64 to a word, words in tiles, tiles over threads.
+//! Netlists on many samples: 64 per word, words in tiles, tiles on threads.
 
 use rayon::prelude::*;
 
@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::graph::exhaustive_word;
 use crate::netlist::{Netlist, Wire};
 
-/// Gates times words from which threads are worth their while.
+/// Gates times words from which threads pay off.
 pub(super) const WORTH_THREADS: usize = 1 << 19;
 
-/// A netlist made ready to run. A *plane* is one signal for many samples: a slice of words, sample `s` in
-/// bit `s % 64` of word `s / 64`.
+/// A netlist prepared to run. A *plane* is one signal for many samples: a slice of words, sample `s` in bit
+/// `s % 64` of word `s / 64`.
 ///
 /// ```
 /// use farad_circuit::{Gate, Netlist, Simulator};
@@ -41,14 +41,14 @@ pub struct RegisterStates {
 }
 
 impl RegisterStates {
-    /// One plane a register.
+    /// One plane per register.
     pub fn planes(&self) -> &[Vec<u64>] {
         &self.planes
     }
 }
 
 impl Simulator {
-    /// Compiles a netlist; only what outputs and registers need is kept.
+    /// Compiles a netlist; keeps only what outputs and registers need.
     pub fn new(netlist: &Netlist) -> Result<Simulator> {
         netlist.check()?;
         let roots: Vec<Wire> = netlist.roots().collect();
@@ -60,13 +60,13 @@ impl Simulator {
         })
     }
 
-    /// How many gates are left to compute after folding.
+    /// How many gates remain after folding.
     pub fn gates(&self) -> usize {
         self.tape.gates
     }
 
-    /// One step from the start: a plane per input gives a plane per output. Registers, if there are any,
-    /// have their initial values.
+    /// One step from the initial state: takes a plane per input and returns a plane per output. Registers, if
+    /// there are any, have their initial values.
     ///
     /// # Panics
     /// If there is not one plane for each input, or planes differ in length.
@@ -82,7 +82,7 @@ impl Simulator {
         RegisterStates { planes: self.initial.iter().map(plane).collect(), words }
     }
 
-    /// One step: gives the outputs for these inputs and the present state, and moves the state on.
+    /// One step: returns the outputs for these inputs and the present state, and advances the state.
     ///
     /// # Panics
     /// If there is not one plane for each input, or planes differ in length from the state's.
@@ -154,13 +154,13 @@ impl Simulator {
     }
 }
 
-/// Planes that count: sample `s` has bit `i` of `s` at input `i`, for all `2^inputs` samples.
+/// Planes that count up: sample `s` has bit `i` of `s` at input `i`, for all `2^inputs` samples.
 pub(crate) fn counting_planes(inputs: usize) -> Vec<Vec<u64>> {
     let words = (1usize << inputs).div_ceil(64);
     (0..inputs).map(|input| (0..words).map(|word| exhaustive_word(input, word)).collect()).collect()
 }
 
-/// Planes cut into tiles: for each tile its part of every plane.
+/// Planes split into tiles: for each tile its part of every plane.
 fn split(planes: &mut [Vec<u64>], tile: usize, words: usize) -> Vec<Vec<&mut [u64]>> {
     let tiles = words.div_ceil(tile);
     let mut parts: Vec<Vec<&mut [u64]>> = (0..tiles).map(|_| Vec::with_capacity(planes.len())).collect();

@@ -1,18 +1,18 @@
-//! A netlist as straight-line code over planes and slots: one instruction per gate, or one for two gates of
-//! which the second is the only reader of the first.
+//! A netlist as straight-line code over planes and slots: one instruction per gate, or one for two gates if
+//! only the second reads the first.
 //!
-//! Slots are used again as soon as their value is dead, but an instruction never writes a slot that it
-//! reads. Start at [`NetlistTape::new`].
+//! Slots are reused as soon as their value is dead, but an instruction never writes a slot that it reads. Start
+//! at [`NetlistTape::new`].
 
 use super::fold::{Folded, FoldedValue, Function};
 use crate::netlist::{Netlist, Wire};
 
-/// Where a value lies.
+/// Where a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotPlace {
     /// An input or register, by its number in [`NetlistTape::sources`].
     Plane(u32),
-    /// A value on the way.
+    /// An intermediate value.
     Slot(u32),
 }
 
@@ -31,14 +31,14 @@ pub(super) enum Then {
     Xor,
 }
 
-/// What to do next.
+/// An instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Instruction {
     /// A gate.
     Gate { function: Function, operands: [SlotPlace; 2], out: u32 },
-    /// Two gates, one after the other.
+    /// Two gates in sequence.
     Pair { function: Function, then: Then, operands: [SlotPlace; 3], out: u32 },
-    /// A root is ready: it is the value at `from`, negated if so marked.
+    /// A root is ready: the value at `from`, negated if the flag is set.
     Show { root: u32, from: SlotPlace, negated: bool },
 }
 
@@ -48,7 +48,7 @@ pub(super) struct NetlistTape {
     pub instructions: Vec<Instruction>,
     /// The inputs and registers that are read, by wire.
     pub sources: Vec<u32>,
-    /// The roots that are always the same.
+    /// The roots that are constant.
     pub constants: Vec<(usize, bool)>,
     /// How many slots it needs.
     pub slots: usize,
@@ -85,7 +85,7 @@ impl TapeStep {
     }
 }
 
-/// Joins gates with the gate just before them, where nobody else reads that one.
+/// Fuses gates with the gate just before them, if nobody else reads that one.
 fn pair(folded: &Folded, order: &[u32]) -> Vec<TapeStep> {
     let mut readers = vec![0u32; folded.sources + folded.gates.len()];
     for root in &folded.roots {
@@ -124,14 +124,14 @@ fn pair(folded: &Folded, order: &[u32]) -> Vec<TapeStep> {
 
 const NEVER: u32 = u32::MAX;
 
-/// Gives values their places.
+/// Assigns slots to values.
 struct TapeEmitter<'a> {
     folded: &'a Folded,
     tape: NetlistTape,
     places: Vec<SlotPlace>,
     /// For each definition the last step that reads it.
     last: Vec<u32>,
-    /// The roots that a definition is shown at.
+    /// The roots that have each definition's value.
     roots: Vec<Vec<(u32, bool)>>,
     free: Vec<u32>,
 }
@@ -213,11 +213,11 @@ impl<'a> TapeEmitter<'a> {
     }
 }
 
-/// The gates that roots need, so that operands come before readers and one of them just before, if it
-/// can be.
+/// The gates that roots need, ordered so that operands come before readers, one of them just before if
+/// possible.
 fn order(folded: &Folded) -> Vec<u32> {
     let first = folded.sources as u32;
-    // How many values a gate's making keeps waiting, as if each were made for one reader only.
+    // How many values are waiting while a gate is computed, as if each had only one reader.
     let mut waiting = vec![0u32; folded.sources];
     for &(_, a, b) in &folded.gates {
         let (a, b) = (waiting[a as usize], waiting[b as usize]);
@@ -237,7 +237,7 @@ fn order(folded: &Folded) -> Vec<u32> {
             }
             let (_, a, b) = folded.gates[(definition - first) as usize];
             let needed = |&operand: &u32| operand >= first && !done[operand as usize];
-            // The one that needs more room goes first, so that less waits meanwhile.
+            // The operand that needs more room goes first, so that less is waiting meanwhile.
             let next = [a, b].into_iter().filter(needed).max_by_key(|&operand| waiting[operand as usize]);
             match next {
                 Some(operand) => open.push(operand),

@@ -2,7 +2,7 @@ use super::*;
 use crate::random::RandomStream;
 use crate::{Automaton, Edge, Gate, Netlist, Wire};
 
-/// The plain meaning of a netlist: gate after gate, one sample. Gives outputs, then next registers.
+/// The reference evaluation of a netlist: gate after gate, one sample. Returns outputs, then next registers.
 fn evaluate(netlist: &Netlist, sources: &[bool]) -> Vec<bool> {
     let mut wires = sources.to_vec();
     for node in &netlist.gates {
@@ -132,7 +132,7 @@ fn random_automaton(seed: u64, channels: usize, gates: usize, edge: Edge, fire_r
     Automaton { cell, channels, visible: vec![0], edge, fire_rate }
 }
 
-/// The plain meaning of a step: cell by cell.
+/// The reference evaluation of a step: cell by cell.
 fn plain_step(automaton: &Automaton, grid: &Grid, fires: impl Fn(usize, usize) -> bool) -> Vec<bool> {
     let (width, height, channels) = (grid.width() as isize, grid.height() as isize, automaton.channels);
     let mut next = grid.cells();
@@ -192,7 +192,7 @@ fn cells_that_do_not_fire_keep_their_state() {
     }
     let rate = fired as f64 / (70.0 * 40.0 * 10.0);
     assert!((rate - 0.6).abs() < 0.02, "{rate}");
-    // Bits beyond the width in a mask from outside do no harm.
+    // Bits beyond the width in a given mask have no effect.
     let (mut all, mut wide) = (grid.clone(), grid);
     all.step_firing(&fire_mask(70, 40, 1.0, 0, 0));
     wide.step_firing(&[!0; 80]);

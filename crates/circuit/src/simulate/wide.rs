@@ -1,12 +1,12 @@
-//! Large netlists on 512 samples at a time: gates sorted by level and function, so that every run of equal
+//! Large netlists on 512 samples at a time: gates are sorted by level and function, so that every run of equal
 //! gates is one tight loop.
 //!
-//! Pairs of gates run in one step. A value takes a cache line. Lines are reused from the level after their
-//! last reader on, which keeps the wide layers of a network in the L2 cache. A gate costs about 1.5 ns.
-//! [`Simulator`](super::Simulator) suits small circuits on many samples better.
+//! Pairs of gates run in one step. A value takes one cache line. Lines are reused from the level after their
+//! last reader on, which keeps the wide layers of a network in the L2 cache. A gate costs about 1.5 ns. For
+//! small circuits on many samples, [`Simulator`](super::Simulator) is faster.
 //!
-//! Invariant: within a level no gate writes what another reads, so the order inside it does not matter. Start
-//! at [`WideSimulator::run`].
+//! Invariant: within a level no gate writes what another reads, so their order does not matter. Start at
+//! [`WideSimulator::run`].
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Line(pub [u64; 8]);
 /// Samples of a line.
 pub const WIDE_SAMPLES: usize = 512;
 
-/// Equal gates of one level: places in the list of operands.
+/// Equal gates of one level, as a range of the list of operands.
 #[derive(Clone, Debug)]
 struct GateGroup {
     function: Function,
@@ -33,7 +33,7 @@ struct GateGroup {
     gates: Vec<[u32; 4]>,
 }
 
-/// A netlist without registers made ready to run on lines.
+/// A netlist without registers, prepared to run on lines.
 ///
 /// ```
 /// use farad_circuit::{Gate, Line, Netlist, WideSimulator};
@@ -57,7 +57,7 @@ pub struct WideSimulator {
     arch: Arch,
 }
 
-/// What an output shows.
+/// The value of an output.
 #[derive(Clone, Copy, Debug)]
 enum Root {
     Constant(bool),
@@ -65,7 +65,7 @@ enum Root {
 }
 
 impl WideSimulator {
-    /// Compiles a netlist; only what outputs need is kept.
+    /// Compiles a netlist; keeps only what outputs need.
     pub fn new(netlist: &Netlist) -> Result<WideSimulator> {
         netlist.check()?;
         if !netlist.registers.is_empty() {
@@ -86,17 +86,17 @@ impl WideSimulator {
         Ok(WideSimulator { groups, roots, inputs: folded.sources, gates, lines, arch: Arch::new() })
     }
 
-    /// How many gates are left to compute after folding.
+    /// How many gates remain after folding.
     pub fn gates(&self) -> usize {
         self.gates
     }
 
-    /// How many lines values take.
+    /// How many lines the values take.
     pub fn lines(&self) -> usize {
         self.lines.len()
     }
 
-    /// One line an input. They stay as they are until somebody writes them.
+    /// One line per input. They keep their contents until they are written again.
     pub fn inputs_mut(&mut self) -> &mut [Line] {
         &mut self.lines[..self.inputs]
     }
@@ -138,7 +138,8 @@ impl WithSimd for WideRun<'_> {
     }
 }
 
-/// Computes the gates of a group. The vectors are written out, because the compiler takes lines for eight words each.
+/// Computes the gates of a group. The vectors are explicit, because the compiler treats a line as eight
+/// separate words.
 #[inline(always)]
 fn evaluate<S: Simd>(simd: S, group: &GateGroup, lines: &mut [Line]) {
     match group.function {
@@ -186,24 +187,23 @@ fn three<S: Simd>(gates: &[[u32; 4]], lines: &mut [Line], f: impl Fn(S::u64s, S:
     }
 }
 
-/// One gate, or two of which nobody else reads the first.
+/// One gate, or two if only the second reads the first.
 #[derive(Clone, Copy)]
 struct WideStep {
     function: Function,
     then: Option<Then>,
-    /// The third is the second gate's own operand; the first one again if there is none.
+    /// The third operand is the second gate's own; the first one again if there is no second gate.
     operands: [u32; 3],
     definition: u32,
 }
 
-/// The gates that roots need, joined in pairs where that can be, in an order in which operands come first; and how many
-/// gates they are.
+/// The gates that roots need, fused in pairs where possible, in topological order; and how many gates they are.
 fn steps(folded: &Folded) -> (Vec<WideStep>, usize) {
     let first = folded.sources;
     let mut readers = vec![0u32; first + folded.gates.len()];
     for root in &folded.roots {
         if let FoldedValue::Of { definition, .. } = *root {
-            // Roots are shown, so they cannot vanish into their reader.
+            // Roots are outputs, so they cannot be fused into their reader.
             readers[definition as usize] += 2;
         }
     }
@@ -214,7 +214,7 @@ fn steps(folded: &Folded) -> (Vec<WideStep>, usize) {
         }
     }
     let mut steps: Vec<Option<WideStep>> = vec![];
-    // The step of each gate, by gate.
+    // The step of each gate.
     let mut made = vec![usize::MAX; folded.gates.len()];
     let mut gates = 0;
     for (n, &(function, a, b)) in folded.gates.iter().enumerate() {
@@ -261,7 +261,7 @@ fn ends(netlist: &Netlist) -> Vec<usize> {
         .collect()
 }
 
-/// Gives values their lines.
+/// Assigns lines to values.
 struct Placing {
     /// The line of each definition.
     lines: Vec<u32>,
@@ -271,11 +271,11 @@ struct Placing {
     sources: usize,
 }
 
-/// The level of what is read at the end.
+/// The level of values that are read at the end.
 const END: u32 = u32::MAX;
 
 impl Placing {
-    /// Levels begin anew behind every part, so that the values of one part are near while it is computed.
+    /// Levels restart after every part, so that the values of one part are close together while it is computed.
     fn new(folded: &Folded, steps: &[WideStep], ends: &[usize]) -> Placing {
         let definitions = folded.sources + folded.gates.len();
         let (mut levels, mut last) = (vec![0u32; definitions], vec![0u32; definitions]);
@@ -299,7 +299,7 @@ impl Placing {
         Placing { lines: (0..definitions as u32).collect(), levels, last, sources: folded.sources }
     }
 
-    /// Lines of definitions, gates by level and function, and how many lines there are.
+    /// Lines of definitions, gates by level and function, and the number of lines.
     fn place(mut self, steps: &[WideStep]) -> (Vec<u32>, Vec<GateGroup>, usize) {
         let mut by_level: BTreeMap<u32, Vec<WideStep>> = BTreeMap::new();
         for &step in steps {
@@ -363,7 +363,7 @@ mod tests {
             let planes: Vec<Line> = (0..inputs).map(plane).collect();
             let slices: Vec<&[u64]> = planes.iter().map(|line| &line.0[..]).collect();
             let wanted = Simulator::new(&netlist).unwrap().run(&slices);
-            // Twice: nothing may be left over from the first time.
+            // Twice: nothing may be left over from the first run.
             for _ in 0..2 {
                 wide.inputs_mut().copy_from_slice(&planes);
                 wide.run();

@@ -1,9 +1,9 @@
-//! A browser without a window, driven through pipes: opens pages, runs scripts in them, moves the mouse.
+//! A headless browser, controlled through pipes: opens pages, runs scripts in them, moves the mouse.
 //!
-//! Chromium reads commands from its file 3 and writes answers to its file 4, each a JSON text that a zero byte
-//! ends. A shell opens both as named pipes, so that nothing here needs more than files. The tests of the command use
-//! this file too.
-#![allow(dead_code)] // either tests use some of it
+//! Chromium reads commands from file descriptor 3 and writes answers to file descriptor 4, each a JSON text
+//! that ends with a zero byte. A shell opens both as named pipes, so only files are needed here. The tests of
+//! the command use this file too.
+#![allow(dead_code)] // both test suites use a part of it
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-/// Software drawing and computing, so that every machine will do. A container may have no sandbox to offer.
+/// Software rendering and computing, so that it works on every machine. A container may not offer a sandbox.
 const FLAGS: &str = "--headless --no-sandbox --disable-dev-shm-usage --no-first-run --disable-extensions \
     --disable-background-networking --disable-sync --disable-component-update --mute-audio --hide-scrollbars \
     --enable-unsafe-webgpu --enable-features=Vulkan --use-vulkan=swiftshader --use-webgpu-adapter=swiftshader \
@@ -26,14 +26,14 @@ pub struct Browser {
     session: Option<String>,
     count: u64,
     folder: PathBuf,
-    /// How the addresses begin that pages may ask for.
+    /// The prefix of the addresses that pages may request.
     own: String,
 }
 
 impl Browser {
-    /// Starts the browser with a profile of its own.
+    /// Starts the browser with a fresh profile.
     pub fn start(program: &str) -> Browser {
-        // Several tests of a program may have one at the same time.
+        // Several tests of a program may run one at the same time.
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("farad-browser-{}-{count}", std::process::id()));
@@ -86,7 +86,7 @@ impl Browser {
         self.commands.write_all((command.to_string() + "\0").as_bytes()).unwrap();
         loop {
             let message = self.message();
-            // A frame that goes away answers no more; it says so instead.
+            // A frame that goes away does not answer; the browser reports that instead.
             let gone = message["method"] == "Target.detachedFromTarget"
                 && message["params"]["sessionId"].as_str() == self.session.as_deref();
             if gone {
@@ -114,27 +114,27 @@ impl Browser {
         message
     }
 
-    /// Opens a file with a hash, at a size of the window, and waits until its circuit is ready.
+    /// Opens a file with a hash, in a window of this size, and waits until its circuit is ready.
     pub fn open(&mut self, path: &Path, hash: &str, size: (u32, u32)) {
         self.visit("file://", &format!("{}#{hash}", path.display()), size);
         self.evaluate("farad.ready");
     }
 
-    /// Opens an address, at a size of the window, and waits until its scripts have run. From now on pages may ask for what
-    /// begins like it and for nothing else.
+    /// Opens an address, in a window of this size, and waits until its scripts have run. From now on, pages may
+    /// request only addresses that start with `own`.
     pub fn visit(&mut self, own: &str, rest: &str, (width, height): (u32, u32)) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
         self.own = own.to_string();
-        // Only the hash may differ from the page before, and that would not load anything.
+        // If only the hash differed from the previous page, nothing would be loaded.
         self.call("Page.navigate", json!({ "url": "about:blank" }));
         self.call("Page.navigate", json!({ "url": format!("{own}{rest}") }));
         self.wait_for("document.readyState === 'complete' && typeof farad === 'object'");
     }
 
-    /// Loads the page anew and waits until its scripts have run.
+    /// Reloads the page and waits until its scripts have run.
     pub fn reload(&mut self) {
-        // The page before answers until the new one is there.
+        // The old page answers until the new one is there.
         self.evaluate("globalThis.before = true");
         self.call("Page.reload", json!({}));
         self.wait_for(
@@ -142,7 +142,7 @@ impl Browser {
         );
     }
 
-    /// Waits until an expression is true in the page; while pages change it may fail.
+    /// Waits until an expression is true in the page; it may fail while pages change.
     pub fn wait_for(&mut self, expression: &str) {
         let begin = std::time::Instant::now();
         loop {
@@ -155,8 +155,8 @@ impl Browser {
         }
     }
 
-    /// The value of an expression in a frame of the page that has a process of its own; none if there is no such frame
-    /// now, or it went away.
+    /// The value of an expression in a frame that has its own process; `None` if there is no such frame now, or
+    /// it went away.
     pub fn evaluate_in_frame(&mut self, expression: &str) -> Option<Value> {
         let targets = self.call("Target.getTargets", json!({}));
         let frame =
@@ -178,7 +178,7 @@ impl Browser {
         made["result"]["value"].clone()
     }
 
-    /// Presses the mouse at the first point, moves it over the others and lets go.
+    /// Presses the mouse at the first point, moves it over the others and releases it.
     pub fn drag(&mut self, points: &[(f64, f64)]) {
         let mut send = |kind: &str, (x, y): (f64, f64), buttons: u32| {
             let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1 });

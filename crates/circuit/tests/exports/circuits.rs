@@ -1,8 +1,8 @@
-//! The circuits that exports are tried on, and what the simulator makes of them.
+//! The circuits that exports are tested on, and the simulator's results for them.
 
 use farad_circuit::{Automaton, Circuit, Edge, Gate, Grid, Netlist, Simulator, Wire, fire_mask};
 
-/// Every kind of gate, and names that other languages would stumble over.
+/// Every kind of gate, and names that are difficult in other languages.
 pub fn every_gate() -> Netlist {
     let mut netlist = Netlist::new("while");
     let (a, b) = (netlist.input("module"), netlist.input("w7"));
@@ -29,7 +29,7 @@ pub fn combinational() -> Vec<Netlist> {
     ]
 }
 
-/// Circuits with registers, one of them in several pieces, one that only exchanges.
+/// Circuits with registers: one in several pieces, one that only swaps values.
 pub fn sequential() -> Vec<Netlist> {
     let mut exchange = Netlist::new("exchange");
     exchange.input("unused");
@@ -69,7 +69,7 @@ pub fn words(seed: u64, count: usize) -> Vec<u64> {
     (0..count).map(|_| word()).collect()
 }
 
-/// Planes of inputs: all of them if there are few, else 102,400 at random.
+/// Planes of inputs: all combinations if there are few, otherwise 102,400 random ones.
 pub fn planes(netlist: &Netlist) -> Vec<Vec<u64>> {
     let inputs = netlist.inputs.len();
     if inputs <= 12 {
@@ -83,7 +83,7 @@ pub fn planes(netlist: &Netlist) -> Vec<Vec<u64>> {
     }
 }
 
-/// What the simulator says, plane by plane.
+/// The simulator's results, plane by plane.
 pub fn outputs(netlist: &Netlist, inputs: &[Vec<u64>]) -> Vec<Vec<u64>> {
     Simulator::new(netlist).unwrap().run(&slices(inputs))
 }
@@ -92,13 +92,13 @@ pub fn slices(planes: &[Vec<u64>]) -> Vec<&[u64]> {
     planes.iter().map(Vec::as_slice).collect()
 }
 
-/// Words in the order of a program that takes one word of each input at a time.
+/// Words in the order of a program that reads one word of each input at a time.
 pub fn frames(planes: &[Vec<u64>]) -> Vec<u64> {
     let words = planes.first().map_or(0, Vec::len);
     (0..words).flat_map(|n| planes.iter().map(move |plane| plane[n])).collect()
 }
 
-/// What the simulator says step by step, given one frame of inputs a step.
+/// The simulator's results step by step, given one frame of inputs per step.
 pub fn in_sequence(netlist: &Netlist, frames: &[u64]) -> Vec<u64> {
     let simulator = Simulator::new(netlist).unwrap();
     let mut state = simulator.start(1);
@@ -109,7 +109,7 @@ pub fn in_sequence(netlist: &Netlist, frames: &[u64]) -> Vec<u64> {
     frames.chunks(netlist.inputs.len()).flat_map(step).collect()
 }
 
-/// A game on a grid: the cells at the start, which fire at each step, and the cells at the end.
+/// A run on a grid: the initial cells, which cells fire at each step, and the final cells.
 pub struct Game {
     pub width: usize,
     pub height: usize,
@@ -148,7 +148,7 @@ impl Game {
     }
 }
 
-/// A circuit in which one gate is another than it was, and at least one output differs.
+/// A circuit with one changed gate, so that at least one output differs.
 pub fn with_a_wrong_gate(netlist: &Netlist) -> Netlist {
     let inputs = planes(netlist);
     let right = outputs(netlist, &inputs);
@@ -165,7 +165,7 @@ pub fn exported(circuit: impl Into<Circuit>, format: &str) -> Vec<(String, Strin
     farad_circuit::export(&circuit.into(), farad_circuit::Format::named(format).unwrap()).unwrap()
 }
 
-/// A netlist that shows a wire that is an input.
+/// A netlist with an input as output.
 pub fn straight_through() -> Netlist {
     let mut netlist = Netlist::new("straight");
     let a = netlist.input("a");

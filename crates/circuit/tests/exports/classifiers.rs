@@ -1,5 +1,5 @@
-//! Classifiers used as their files say: a program that includes the header, a crate with the module, a module with vector
-//! ports, a page with sliders. Every sample must get the class that the simulator sees.
+//! Classifiers used as their files describe: a program that includes the header, a crate with the module, a
+//! module with vector ports, a page with sliders. Every sample must get the simulator's class.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::tool::{Folder, have};
 
 const COLUMNS: [&str; 3] = ["Petal length (cm)", "while", "x2"];
 const CLASSES: [&str; 3] = ["setosa", "a \"wide\" one\\", "größer?"];
-/// The same as a program may print them.
+/// The names as programs print them.
 const PRINTED: [&str; 3] = ["setosa", "a  wide  one ", "größer "];
 const THRESHOLDS: [[f32; 2]; 3] = [[2.45, 4.9], [-1.0, 0.1], [0.0, 1e-3]];
 
@@ -48,7 +48,7 @@ fn pictures() -> Netlist {
     netlist
 }
 
-/// The class that the simulator sees in the bits of one sample.
+/// The simulator's class for the bits of one sample.
 fn class(netlist: &Netlist, bits: &[bool]) -> usize {
     let planes: Vec<[u64; 1]> = bits.iter().map(|&bit| [u64::from(bit)]).collect();
     let inputs: Vec<&[u64]> = planes.iter().map(|plane| &plane[..]).collect();
@@ -82,7 +82,7 @@ fn pixel_rows() -> Vec<([u8; 6], usize)> {
     words(4, 60).iter().map(row).collect()
 }
 
-/// Calls with the numbers of each row, and what they must print.
+/// Calls with the numbers of each row, and their expected output.
 fn calls(call: impl Fn(&str) -> String) -> (String, String) {
     let (mut program, mut wanted) = (String::new(), String::new());
     for (numbers, class) in rows() {
@@ -145,7 +145,7 @@ fn list(pixels: &[u8]) -> String {
     pixels.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A bench of its own that knows the ports and the thresholds of the comments; with a clock if there is latency.
+/// A separate bench that uses the ports and thresholds from the comments; with a clock if there is latency.
 fn bench(latency: usize) -> (String, usize) {
     let (ports, clocks) = match latency {
         0 => (".x(x), .class_(number)", String::new()),
@@ -195,7 +195,7 @@ fn modules_have_vectors_comments_and_registers_if_wanted() {
         folder.must("iverilog", &["-o", "bench", "main.v", &files[0].0], &[]);
         let made = String::from_utf8(folder.must("vvp", &["-n", "bench"], &[])).unwrap();
         assert!(made.starts_with("0 wrong"), "latency {latency}: {made}");
-        // The bench that comes with it agrees.
+        // The exported bench agrees.
         folder.must("iverilog", &["-o", "own", &files[0].0, &files[1].0], &[]);
         folder.must("vvp", &["-n", "own"], &[]);
     }
@@ -221,7 +221,7 @@ fn a_page_has_a_slider_per_column() {
     }
 }
 
-/// For every gate of two operands: its sign, with rings before operands and behind the gate, says what it computes.
+/// For every gate with two operands: its symbol, with circles at operands and result, shows what it computes.
 const DRAWN_AS_COMPUTED: &str = "[...Array(16).keys()].filter((kind) => '∧∨⊕'.includes(Farad.GATES[kind].sign)).map((kind) => {
     for (const [a, b] of [[0, 0], [0, 1], [1, 0], [1, 1]]) {
         const memory = Int32Array.of(-a, -b, 0);

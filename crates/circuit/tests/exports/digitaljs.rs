@@ -1,4 +1,4 @@
-//! DigitalJS circuits, read back and evaluated by what their documentation says.
+//! DigitalJS circuits, parsed and evaluated according to DigitalJS's documentation.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ impl Sheet {
         self.devices[device]["type"].as_str().unwrap()
     }
 
-    /// Devices of a kind in their order.
+    /// Devices of a kind, in order.
     fn ports(&self, kind: &str) -> Vec<String> {
         let mut found: Vec<&String> =
             self.devices.keys().filter(|device| self.kind(device) == kind).collect();

@@ -5,7 +5,7 @@ use farad_circuit::{Automaton, Circuit, Netlist};
 use crate::circuits::{self, exported};
 use crate::tool::{Folder, have, have_by_chance};
 
-/// Compiles and runs a module and its bench; whether the bench passed.
+/// Compiles and runs a module and its bench; returns whether the bench passed.
 fn simulate(files: &[(String, String)]) -> bool {
     let folder = Folder::new();
     folder.write(files);
@@ -33,8 +33,8 @@ fn benches_pass() {
     }
 }
 
-/// Votes, counts and comparison of a large classifier are modules of their own; together they are the circuit. The bench that
-/// comes with it takes minutes: a short one must do.
+/// Votes, counts and comparison of a large classifier are separate modules, which together are the circuit. The
+/// exported bench would take minutes, so a short one is used.
 #[test]
 fn a_large_classifier_is_a_module_for_each_part() {
     let votes = Netlist::random(8, 40, 2600, 240);
@@ -108,7 +108,7 @@ fn verilator_has_nothing_to_say() {
     }
 }
 
-/// Asks Yosys whether a Verilog and a BLIF file say the same for all inputs.
+/// Asks Yosys whether a Verilog and a BLIF file are equal for all inputs.
 fn proved_equal(verilog: &(String, String), blif: &(String, String), module: &str) -> bool {
     let folder = Folder::new();
     folder.write(&[verilog.clone(), blif.clone()]);

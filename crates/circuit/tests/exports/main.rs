@@ -1,8 +1,8 @@
-//! Exports, checked by tools that are not ours: compilers, simulators and provers of other people.
+//! Exports, checked by independent tools: compilers, simulators and provers.
 //!
 //! A tool that is not installed is named on standard error and its test passes without it, unless the
 //! environment variable `FARAD_REQUIRE_TOOLS` is 1: then it fails (gcc, rustc, iverilog, yosys and chromium;
-//! verilator is used where there is one).
+//! verilator is used if installed).
 
 mod browser;
 mod circuits;

@@ -1,4 +1,4 @@
-//! The HTML export in a browser: what the page computes and draws is what the simulator does.
+//! The HTML export in a browser: the page computes and draws what the simulator does.
 
 use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist, Simulator, Wire};
 use serde_json::json;
@@ -19,7 +19,7 @@ fn text(cells: &[bool]) -> String {
     cells.iter().map(|&cell| if cell { '1' } else { '0' }).collect()
 }
 
-/// Gives the page a random grid, steps 20 times, and compares with the simulator.
+/// Sets a random grid in the page, runs 20 steps, and compares with the simulator.
 fn compare(browser: &mut Browser, automaton: &Automaton, (width, height): (usize, usize)) {
     let mut grid = Grid::new(automaton, width, height).unwrap();
     grid.randomize(5);
@@ -32,7 +32,7 @@ fn compare(browser: &mut Browser, automaton: &Automaton, (width, height): (usize
     assert!(found == text(&grid.cells()), "{} at {width}x{height}", automaton.cell.name);
 }
 
-/// Draws with the mouse, steps 20 times, and compares with the simulator.
+/// Draws with the mouse, runs 20 steps, and compares with the simulator.
 fn draw(browser: &mut Browser, automaton: &Automaton) {
     browser.evaluate(&format!("farad.setGrid(40, 24, '0'.repeat({}))", 960 * automaton.channels));
     let mut grid = Grid::new(automaton, 40, 24).unwrap();
@@ -86,7 +86,7 @@ fn controls(browser: &mut Browser, folder: &Folder) {
     let life = Automaton::life(Edge::Wrap);
     let path = folder.write(&exported(life.clone(), "html"));
     browser.open(&path, "engine=js", WINDOW);
-    // It plays by itself, and stops when told.
+    // It plays by itself, and stops on request.
     let step = "Number(document.getElementById('count').textContent.replace(',', ''))";
     let playing = format!("new Promise((done) => setInterval(() => {step} > 3 && done(true), 20))");
     assert_eq!(browser.evaluate(&playing), json!(true));
@@ -95,7 +95,7 @@ fn controls(browser: &mut Browser, folder: &Folder) {
     browser.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', { key: 's', bubbles: true }))");
     let after = browser.evaluate(&format!("farad.grid().then(() => {step})"));
     assert_eq!(after, json!(before + 1));
-    // A glider is five cells for ever; damage and clearing take cells away.
+    // A glider always has five cells; damage and clearing remove cells.
     let alive = "farad.grid().then((bits) => [...bits].filter((bit) => bit === '1').length)";
     let choose =
         "document.getElementById('start').value = 'glider'; document.getElementById('restart').click()";
@@ -135,7 +135,7 @@ fn networks(browser: &mut Browser, folder: &Folder) {
     }
 }
 
-/// Tells tall drawings from wide ones by counting ink in two columns and two rows of 28x28 pixels.
+/// Distinguishes tall drawings from wide ones by counting ink in two columns and two rows of 28x28 pixels.
 fn tall_or_wide() -> Netlist {
     let mut netlist = Netlist::new("tall_or_wide");
     let pixels: Vec<Wire> = (0..28 * 28).map(|n| netlist.input(format!("pixel_{n}"))).collect();
@@ -152,7 +152,7 @@ fn tall_or_wide() -> Netlist {
     netlist
 }
 
-/// How many of these bits are one, in six bits: each is added to the sum so far.
+/// The number of set bits, in six bits: each is added to the sum so far.
 fn count(netlist: &mut Netlist, bits: &[Wire]) -> Vec<Wire> {
     let zero = netlist.gate(Gate::FALSE, Wire::NONE, Wire::NONE);
     let mut sum = vec![zero; 6];
@@ -178,12 +178,12 @@ fn less(netlist: &mut Netlist, first: &[Wire], second: &[Wire]) -> Wire {
     less
 }
 
-/// The digit pad: drawings are centered, scaled, made bits and told apart.
+/// The digit pad: drawings are centered, scaled, converted to bits and classified.
 fn pictures(browser: &mut Browser, folder: &Folder) {
     let netlist = tall_or_wide();
     let path = folder.write(&exported(netlist.clone(), "html"));
     browser.open(&path, "", WINDOW);
-    // Pictures as they are: the class and the counts are the simulator's.
+    // Pictures without changes: the class and the counts are the simulator's.
     let simulator = Simulator::new(&netlist).unwrap();
     for seed in 0..3 {
         let shades: Vec<f64> =
@@ -195,7 +195,7 @@ fn pictures(browser: &mut Browser, folder: &Folder) {
             json!({ "best": number(&bits[..1]), "counts": [number(&bits[1..7]), number(&bits[7..13])] });
         assert_eq!(browser.evaluate(&format!("farad.classify({shades:?})")), expected);
     }
-    // Drawn off the middle and small: the pad centers and scales.
+    // Drawn off center and small: the pad centers and scales.
     let pad = browser.evaluate("(({ left, top, width }) => ({ left, top, width }))(document.getElementById('pad').getBoundingClientRect())");
     let part = |name: &str| pad[name].as_f64().unwrap();
     let at = |x: f64, y: f64| (part("left") + x * part("width"), part("top") + y * part("width"));

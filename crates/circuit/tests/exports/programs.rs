@@ -114,7 +114,7 @@ fn a_hundred_thousand_gates_export_in_seconds_and_compile_in_thirty() {
     let source = folder.write(&exported(netlist.clone(), "c"));
     let command = format!("gcc -O1 -DFARAD_TEST -o program '{}' && times", source.display());
     let times = String::from_utf8(folder.must("sh", &["-c", &command], &[])).unwrap();
-    // The last line is user and system time of what the shell ran: the machine may be busy otherwise.
+    // The last line has user and system time of the shell's children, because the machine may be busy.
     let (minutes, seconds) = times.lines().last().unwrap().split_once('m').unwrap();
     let seconds: f64 =
         minutes.parse::<f64>().unwrap() * 60.0 + seconds.split_once('s').unwrap().0.parse::<f64>().unwrap();

@@ -1,4 +1,4 @@
-//! WGSL, validated by naga and run word by word on what naga understood of it.
+//! WGSL, validated by naga and interpreted word by word from naga's representation.
 
 use farad_circuit::{Automaton, Netlist};
 
@@ -16,7 +16,7 @@ fn check_netlist(netlist: &Netlist) {
     let wanted = halves(&circuits::outputs(netlist, &inputs));
     machine.bind("inputs", halves(&inputs));
     machine.bind("outputs", vec![0; wanted.len()]);
-    // One invocation too many: it must keep out.
+    // One invocation too many: it must write nothing.
     (0..=2 * inputs[0].len() as u32).for_each(|word| machine.invoke([word, 0, 0]));
     assert!(machine.memory("outputs") == wanted, "{} differs from the simulator", netlist.name);
 }

@@ -1,4 +1,4 @@
-//! Runs the kind of shader that exports make, one invocation at a time, on naga's form of it.
+//! Interprets the kind of shader that exports make, one invocation at a time, on naga's representation.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ enum Value {
     Pointer(Pointer),
 }
 
-/// Where something lies: a global variable or a local one, and which word of it.
+/// A memory location: a global or local variable, and the index of a word in it.
 #[derive(Clone, Copy, Debug)]
 enum Pointer {
     Global(Handle<naga::GlobalVariable>, usize),
@@ -40,7 +40,7 @@ struct Frame<'a> {
 }
 
 impl Machine {
-    /// Reads a shader and validates it.
+    /// Parses and validates a shader.
     pub fn new(text: &str) -> Machine {
         let module = naga::front::wgsl::parse_str(text)
             .unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
@@ -68,7 +68,7 @@ impl Machine {
             .0
     }
 
-    /// Gives a variable its words.
+    /// Sets the words of a variable.
     pub fn bind(&mut self, name: &str, words: Vec<u32>) {
         self.memory.insert(self.global(name), words);
     }
@@ -93,7 +93,7 @@ impl Machine {
         self.block(module, &mut frame, &function.body).flatten()
     }
 
-    /// Runs statements; gives something once the function returns.
+    /// Runs statements; returns a value once the function returns.
     fn block(&mut self, module: &Module, frame: &mut Frame<'_>, block: &Block) -> Option<Option<Value>> {
         for statement in block.iter() {
             match statement {

@@ -1,11 +1,11 @@
-//! Running other people's programs in folders of their own.
+//! Running external programs in temporary folders.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Whether a tool is there; says so if not, and panics if it must be.
+/// Whether a tool is installed; prints a message if not, and panics if it is required.
 pub fn have(tool: &str) -> bool {
     let required = std::env::var("FARAD_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
     let there = have_by_chance(tool);
@@ -13,7 +13,7 @@ pub fn have(tool: &str) -> bool {
     there
 }
 
-/// Whether a tool is there that nobody must have; says so if not.
+/// Whether an optional tool is installed; prints a message if not.
 pub fn have_by_chance(tool: &str) -> bool {
     let started = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Ok(mut child) = started {
@@ -25,7 +25,7 @@ pub fn have_by_chance(tool: &str) -> bool {
     false
 }
 
-/// A folder that goes away at the end.
+/// A folder that is deleted at the end.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -37,7 +37,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Writes files and gives the path of the first.
+    /// Writes files and returns the path of the first.
     pub fn write(&self, files: &[(String, String)]) -> PathBuf {
         for (name, text) in files {
             std::fs::write(self.0.join(name), text).unwrap();
@@ -45,7 +45,7 @@ impl Folder {
         self.0.join(&files[0].0)
     }
 
-    /// Runs a command here and gives what it wrote; its standard input is `given`.
+    /// Runs a command here and returns its output; its standard input is `given`.
     pub fn run(&self, command: &str, arguments: &[&str], given: &[u8]) -> Output {
         let mut child = Command::new(command)
             .args(arguments)

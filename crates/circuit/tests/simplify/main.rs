@@ -1,4 +1,4 @@
-//! Simplification and equivalence on circuits that are much too large for what they do.
+//! Simplification and equivalence on circuits that are far too large for their function.
 
 mod material;
 
@@ -23,7 +23,7 @@ fn wasteful_life_becomes_a_few_dozen_gates() {
     }
     assert_eq!(simplified.report.equivalence.verdicts, [Verdict::Proved(Proof::Exhaustive)]);
     assert_eq!(simplified.report.gates_after(), active(&simplified.netlist));
-    // Made by hand it takes 26, and the passes end near it; on a machine that is too slow they stop before.
+    // By hand it takes 26 gates, and the passes get close to that; on a slow machine they stop earlier.
     let most = if simplified.report.out_of_time { 45 } else { 30 };
     assert!(active(&simplified.netlist) <= most, "{} gates", active(&simplified.netlist));
 }
@@ -40,7 +40,7 @@ fn a_table_of_life_becomes_a_few_dozen_gates() {
     netlist.output("next", wire);
     let simplified = simplify(&netlist, &SimplifyOptions::default()).unwrap();
     assert!(simplified.report.equivalence.is_proved());
-    // Made by hand it takes 26, and the passes end near it; on a machine that is too slow they stop before.
+    // By hand it takes 26 gates, and the passes get close to that; on a slow machine they stop earlier.
     let most = if simplified.report.out_of_time { 45 } else { 30 };
     assert!(active(&simplified.netlist) <= most, "{} gates", active(&simplified.netlist));
 }
@@ -88,7 +88,7 @@ fn checkerboard_loses_the_channels_that_nothing_visible_needs() {
 
 #[test]
 fn channels_that_carry_the_same_bit_from_the_start_are_merged() {
-    // Channels 1 and 2 follow the same rule and channel 3 stays at zero, but only if they start so.
+    // Channels 1 and 2 follow the same rule and channel 3 stays at zero, but only if they start that way.
     let mut cell = Netlist::new("twins");
     for input in 0..36 {
         cell.input(format!("in_{}_{}", input / 4, input % 4));
@@ -116,7 +116,7 @@ fn channels_that_carry_the_same_bit_from_the_start_are_merged() {
         (vec![0, 1, 3], vec![Merged { channel: 2, with: Some(1) }])
     );
     let zero = run(Start::Zero);
-    // Channel 0 shows nothing but channel 1, and both stay at zero.
+    // Channel 0 shows only channel 1, and both stay at zero.
     assert_eq!((zero.kept.clone(), active(&zero.automaton.cell)), (vec![0], 0));
     for simplified in [&any, &equal, &zero] {
         assert!(simplified.equivalence.is_proved());
@@ -160,7 +160,7 @@ fn a_flipped_gate_is_told_or_proved_harmless() {
     for seed in 0..4 {
         let netlist = Netlist::random_with_registers(seed, 24, 2, 200, 10);
         let simplified = simplify(&netlist, &SimplifyOptions::default()).unwrap().netlist;
-        // In the spoiled one some gates are redundant, so that some flips change nothing.
+        // In the spoiled circuit some gates are redundant, so some flips change nothing.
         for victim in [simplified.clone(), material::spoil(&netlist, 300, &mut Random(seed))] {
             let mut random = Random(seed + 7);
             for _ in 0..12 {
@@ -191,7 +191,7 @@ fn a_flipped_gate_is_told_or_proved_harmless() {
 
 #[test]
 fn a_rare_difference_is_found_by_the_solver() {
-    // Equal but for one of 2^40 inputs, where random patterns never hit.
+    // Equal except for one of 2^40 inputs, which random patterns never hit.
     let build = |gate: Gate| {
         let mut netlist = Netlist::new("needle");
         let inputs: Vec<Wire> = (0..40).map(|n| netlist.input(format!("x{n}"))).collect();

@@ -1,4 +1,4 @@
-//! Wasteful circuits to simplify: the same function built in clumsy ways, blended and spoiled further.
+//! Wasteful circuits to simplify: the same function built in clumsy ways, mixed and spoiled further.
 
 use farad_circuit::{Automaton, Edge, Gate, Netlist, Wire};
 
@@ -42,7 +42,7 @@ fn choose(netlist: &mut Netlist, s: Wire, x: Wire, y: Wire, form: usize) -> Wire
     }
 }
 
-/// A function of nine inputs as a tree of decisions, nothing shared, variables in a random order.
+/// A function of nine inputs as a decision tree without sharing, with variables in random order.
 pub fn decisions(
     netlist: &mut Netlist,
     rule: &dyn Fn(usize) -> bool,
@@ -65,7 +65,7 @@ pub fn decisions(
     grow(netlist, rule, order, 0, random)
 }
 
-/// Life by counting neighbors with ripple adders, one neighbor after the other.
+/// Life by counting neighbors with ripple adders, one neighbor after another.
 pub fn counted(netlist: &mut Netlist, order: &[usize]) -> Wire {
     let mut count: Vec<Wire> = (0..4).map(|_| constant(netlist, false)).collect();
     for &neighbor in order.iter().filter(|&&input| input != 4) {
@@ -102,7 +102,7 @@ pub fn shuffled(random: &mut Random) -> Vec<usize> {
     order
 }
 
-/// Life in three ways, blended by a majority and spoiled.
+/// Life in three ways, combined by a majority and spoiled.
 pub fn wasteful_life(seed: u64, spoiled: usize) -> Netlist {
     let mut random = Random(seed);
     let mut netlist = Netlist::new("life");
@@ -183,7 +183,7 @@ fn expand(netlist: &mut Netlist, gate: Gate, a: Wire, b: Wire, random: &mut Rand
             netlist.gate(Gate::OR, absorbed, x)
         }
         _ => {
-            // x with y and x without y.
+            // (x and y) or (x and not y).
             let x = netlist.gate(gate, a, b);
             let y = Wire(random.below(netlist.wires() - 1) as u32);
             let (with, without) = (netlist.gate(Gate::AND, x, y), netlist.gate(Gate::A_AND_NOT_B, x, y));
@@ -192,7 +192,7 @@ fn expand(netlist: &mut Netlist, gate: Gate, a: Wire, b: Wire, random: &mut Rand
     }
 }
 
-/// Pairs as the reference wires layers: neighbors first, then pairs further apart, in a random order.
+/// Pairs in the wiring of the published layers: neighbors first, then pairs further apart, in random order.
 fn unique_pairs(inputs: usize, outputs: usize, random: &mut Random) -> Vec<(usize, usize)> {
     let mut pairs: Vec<(usize, usize)> = (0..inputs / 2).map(|n| (2 * n, 2 * n + 1)).collect();
     pairs.extend((0..inputs.saturating_sub(1) / 2).map(|n| (2 * n + 1, 2 * n + 2)));
@@ -208,11 +208,11 @@ pub struct Layout {
     pub kernels: usize,
     pub perception: &'static [usize],
     pub update: &'static [usize],
-    /// Of a thousand gates so many do something; the others pass their first operand on.
+    /// How many of a thousand gates are active; the others pass their first operand through.
     pub active: usize,
 }
 
-/// A cell with the wiring of a learned automaton and gates drawn at random.
+/// A cell with the wiring of a learned automaton and random gates.
 pub fn learned(layout: &Layout, seed: u64) -> Netlist {
     let mut random = Random(seed);
     let mut netlist = Netlist::new("cell");
@@ -263,8 +263,8 @@ pub const LIZARD: Layout = Layout {
     active: 160,
 };
 
-/// Checkerboards on two of eight channels: `V' = M[NE] or not (M[NW] or M[SE])`, `M' = V[NE]`, with V
-/// channel 0 and M channel 5. The six other channels are fed at random, and all is spoiled.
+/// Checkerboards on two of eight channels: `V' = M[NE] or not (M[NW] or M[SE])`, `M' = V[NE]`, with V channel 0
+/// and M channel 5. The six other channels have random inputs, and everything is spoiled.
 pub fn checkerboard(seed: u64) -> Automaton {
     let mut random = Random(seed);
     let mut cell = Netlist::new("checkerboard");
@@ -303,7 +303,7 @@ pub fn evaluate(netlist: &Netlist, sources: &[bool]) -> Vec<bool> {
     netlist.roots().map(|wire| values[wire.index()]).collect()
 }
 
-/// Gates that do something.
+/// Gates that are active.
 pub fn active(netlist: &Netlist) -> usize {
     netlist.gates.iter().filter(|node| node.gate.is_active()).count()
 }

@@ -1,8 +1,8 @@
 //! Which element of a node a kernel position needs: one affine form per node axis, and guards.
 //!
-//! A kernel iterates over *axes*; walking from its root towards loads, every movement op turns the
-//! access of its output into the access of its input. A reshape may need a kernel axis split in two
-//! ([`Obstacle::Split`]); what stays impossible is materialized ([`Obstacle::Blocked`]).
+//! A kernel iterates over *axes*. On the way from its root to its loads, every movement op turns the access of
+//! its output into the access of its input. A reshape may need a kernel axis to be split in two
+//! ([`Obstacle::Split`]). If that does not help, the node is materialized ([`Obstacle::Blocked`]).
 
 use farad_ir::{IndexMap, Op, Shape};
 
@@ -22,12 +22,12 @@ pub struct Access {
     pub guards: Vec<Guard>,
 }
 
-/// Why a movement cannot be folded into index arithmetic.
+/// Why a movement op cannot be folded into index arithmetic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obstacle {
-    /// It can, once this kernel axis is split so that its inner part has this size.
+    /// It can be, once this kernel axis is split so that its inner part has this size.
     Split { axis: usize, inner: usize },
-    /// It cannot.
+    /// It cannot be folded.
     Blocked,
 }
 
@@ -50,7 +50,7 @@ impl Affine {
         }
     }
 
-    /// Whether the form lies in `0..size` wherever the axes are.
+    /// Whether the value stays in `0..size` for all positions of the axes.
     fn stays_below(&self, size: usize, axes: &[usize]) -> bool {
         let (mut least, mut most) = (self.offset, self.offset);
         for (&c, &n) in self.coefficients.iter().zip(axes) {
@@ -76,8 +76,8 @@ fn linear(coordinates: &[Affine], strides: &[usize], axes: usize) -> Affine {
 }
 
 impl Access {
-    /// Every node axis is a kernel axis of its own, but for those of size 1, which are always 0.
-    /// Returns the kernel axes' sizes with it.
+    /// Every node axis becomes a kernel axis of its own, except axes of size 1, whose coordinate is always 0.
+    /// Also returns the sizes of the kernel axes.
     pub fn identity(shape: &Shape) -> (Vec<usize>, Access) {
         let sizes: Vec<usize> = shape.iter().copied().filter(|&size| size != 1).collect();
         let mut next = 0;
@@ -135,8 +135,8 @@ impl Access {
         Ok(Access { coordinates, guards })
     }
 
-    /// The access to an operand of a contraction, given the place of each of the contraction's axes; `None` where a
-    /// map divides, because such a position is no affine form.
+    /// The access to an operand of a contraction, given the affine form of each of the contraction's axes.
+    /// `None` if a map divides, because such a position is not affine.
     pub fn mapped(maps: &[IndexMap], place: &[Affine], shape: &Shape, axes: &[usize]) -> Option<Access> {
         let mut access = Access { coordinates: Vec::with_capacity(maps.len()), guards: vec![] };
         for (dim, map) in maps.iter().enumerate() {
@@ -157,13 +157,13 @@ impl Access {
     }
 }
 
-/// Where a map reads, before its division.
+/// The affine form of a map, before its division.
 fn mapped_form(map: &IndexMap, place: &[Affine], axes: usize) -> Affine {
     let start = Affine { offset: map.offset, ..Affine::zero(axes) };
     map.terms.iter().fold(start, |sum, &(axis, factor)| sum.plus(&place[axis].scaled(factor, 0)))
 }
 
-/// What a map's position has to keep to, if it can leave the operand.
+/// The guard of a map's position, if the position can lie outside of the operand.
 fn guard(map: &IndexMap, form: &Affine, size: usize, stride: i64, axes: &[usize]) -> Option<Guard> {
     if map.divisor == 1 && form.stays_below(size, axes) {
         return None;
@@ -172,7 +172,8 @@ fn guard(map: &IndexMap, form: &Affine, size: usize, stride: i64, axes: &[usize]
     Some(Guard { coefficients, offset, divisor: map.divisor, size: size as i64, stride })
 }
 
-/// The view of an operand in memory that a contraction reads, given the place of each of the contraction's axes.
+/// The view of an operand in memory that a contraction reads, given the affine form of each of the
+/// contraction's axes.
 pub fn mapped_view(maps: &[IndexMap], place: &[Affine], shape: &Shape, axes: &[usize]) -> View {
     let mut view = View { offset: 0, strides: vec![0; axes.len()], guards: vec![] };
     for (dim, map) in maps.iter().enumerate() {
@@ -188,7 +189,8 @@ pub fn mapped_view(maps: &[IndexMap], place: &[Affine], shape: &Shape, axes: &[u
     view
 }
 
-/// Coordinates in `from` of the element at `out` in `to`, group by group of equal element counts.
+/// Coordinates in `from` of the element at `out` in `to`. Works group by group: a group is a run of axes with
+/// the same number of elements on both sides.
 pub fn reshape(
     out: &[Affine],
     from: &[usize],
@@ -220,7 +222,7 @@ pub fn reshape(
     Ok(coordinates)
 }
 
-/// Splits a linear position into coordinates of `sizes`, if no carry can happen between them.
+/// Splits a linear position into coordinates of `sizes`, if no coordinate can overflow into the next.
 fn delinearise(
     position: Affine,
     sizes: &[usize],

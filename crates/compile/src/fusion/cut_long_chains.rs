@@ -1,16 +1,16 @@
-//! Cuts long pointwise programs into pieces that fit into kernels, before any kernel is drafted.
+//! Cuts long chains of pointwise ops into pieces that fit into kernels, before any kernel is drafted.
 //!
-//! A kernel is drafted by pulling everything below its root into one tape. Of a program of thousands of pointwise ops
-//! that would pull most of the program for every root, and again for every place where it turns out to be too large. So
-//! where pulling would take more than one tape holds, nodes are chosen here that live in memory. What is read by several
-//! (a state that the backward pass needs) is kept once it is dear to compute again; what is read once is cut where the
-//! tape is full. Programs that fit are left alone.
+//! Drafting a kernel pulls everything below its root into one tape. In a program of thousands of pointwise ops,
+//! every root would pull in most of the program, and again after every attempt that turned out to be too large.
+//! So if pulling would exceed what one tape holds, this pass chooses nodes to materialize. A node with several
+//! readers (a state that the backward pass needs) is materialized once it is costly to recompute. A node with
+//! one reader is materialized where the tape is full. Programs that fit are left alone.
 //!
-//! A kernel may also pass through nodes that live in memory anyway, and store them along the way. Where very many follow each
-//! other, some are set apart, so that no kernel looks further.
+//! A kernel may also compute materialized nodes along the way and store them. Where very many of them follow
+//! each other, some are set apart: no kernel looks past those.
 //!
 //! Invariant: afterwards, pulling any node of a long program computes at most [`MOST_PULLED`] nodes at most
-//! [`DEEPEST_PULLED`] deep. Every pass over the nodes takes time in proportion to their number. Start at [`cut`].
+//! [`DEEPEST_PULLED`] deep. Every pass over the nodes takes linear time. Start at [`cut`].
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,42 +24,42 @@ use super::limits::{
 };
 use crate::program::Target;
 
-/// How much a kernel may pull.
+/// Limits on what one kernel may pull in.
 pub struct TapeLimits {
     /// Nodes that are computed.
     pub nodes: usize,
     /// Nodes that are loaded.
     pub loads: usize,
-    /// Ops one after the other.
+    /// Longest chain of ops.
     pub depth: usize,
     /// Work of one element.
     pub cost: usize,
-    /// Whether a node that is read at several places counts at each.
+    /// Whether a node that is read at several different offsets counts once per offset.
     pub places: bool,
 }
 
-/// What was decided.
+/// The result of this pass.
 pub(super) struct Cuts {
-    /// Nodes of long programs.
+    /// Nodes that belong to long programs.
     pub(super) long: Vec<bool>,
-    /// Nodes that were chosen to live in memory. No other kernel may compute them along the way, or it would pull what
-    /// lies behind the cut.
+    /// Nodes that this pass chose to materialize. No other kernel may compute them along the way, or it would
+    /// pull in what lies behind the cut.
     pub(super) apart: Vec<bool>,
 }
 
 /// What computing a node pulls into its kernel.
 #[derive(Clone, Default)]
 struct Pulled {
-    /// Computed nodes and the place at which each is needed, ascending. Moves are not among them, they cost no
-    /// instruction, but a slice or a pad needs what it moves at another place.
+    /// Computed nodes, each with the offset at which it is needed, ascending. Movement ops are not listed
+    /// because they cost no instruction, but a slice or a pad needs its operand at another offset.
     nodes: Vec<(NodeId, u32)>,
-    /// Nodes in memory that are loaded, ascending.
+    /// Materialized nodes that are loaded, ascending.
     loads: Vec<NodeId>,
-    /// Ops one after the other, moves among them.
+    /// Longest chain of ops, including movement ops.
     depth: usize,
     /// Work of one element.
     cost: usize,
-    /// More than a tape holds.
+    /// Whether it exceeds what a tape holds.
     over: bool,
 }
 
@@ -96,21 +96,21 @@ impl Pulled {
         all.over |= all.nodes.len() > limits.nodes || all.loads.len() > limits.loads;
         all.over |= all.depth > limits.depth || all.cost > limits.cost;
         if all.over {
-            // However much more it is does not matter.
+            // By how much the limit is exceeded does not matter.
             (all.nodes, all.loads) = (vec![(id, 0)], Vec::new());
         }
         Rc::new(all)
     }
 }
 
-/// A number for where a move reads.
+/// A number that identifies where a movement op reads.
 fn place(op: &Op) -> u32 {
     let mut hasher = DefaultHasher::new();
     op.hash(&mut hasher);
     hasher.finish() as u32
 }
 
-/// What is in either of two ascending lists.
+/// The union of two ascending lists.
 fn union<T: Copy + Ord>(a: &[T], b: &[T]) -> Vec<T> {
     if a.is_empty() || b.is_empty() || a == b {
         return if a.is_empty() { b.to_vec() } else { a.to_vec() };
@@ -128,8 +128,8 @@ fn union<T: Copy + Ord>(a: &[T], b: &[T]) -> Vec<T> {
     both
 }
 
-/// Chooses nodes that live in memory, so that no kernel pulls more than it can hold. `ends` are the last nodes of product
-/// kernels, which other kernels load.
+/// Chooses nodes to materialize, so that no kernel pulls in more than it can hold. `ends` are the last nodes of
+/// product kernels, which other kernels load.
 pub(super) fn cut(
     graph: &Graph,
     materialized: &mut [bool],
@@ -148,9 +148,9 @@ pub(super) fn cut(
     cuts
 }
 
-/// Sets nodes in memory apart where a kernel would pass through too many of them.
+/// Sets materialized nodes apart where a kernel would otherwise pass through too many of them.
 fn set_apart(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId>, apart: &mut [bool]) {
-    // Nodes in memory and ops on the longest way from a node down to what is loaded.
+    // Materialized nodes and ops on the longest path from each node down to its loads.
     let mut ways: Vec<(u32, u32)> = Vec::with_capacity(graph.nodes.len());
     for id in graph.ids() {
         let stored = materialized[id.index()];
@@ -169,7 +169,7 @@ fn set_apart(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId
     }
 }
 
-/// Whether kernels load the node whatever they do with it.
+/// Whether kernels always load the node, whatever they do with it.
 fn is_loaded(graph: &Graph, ends: &HashMap<NodeId, NodeId>, id: NodeId) -> bool {
     let op = &graph.node(id).op;
     let pulled = op.is_pointwise()
@@ -179,7 +179,7 @@ fn is_loaded(graph: &Graph, ends: &HashMap<NodeId, NodeId>, id: NodeId) -> bool 
     !pulled || ends.contains_key(&id)
 }
 
-/// What every node pulls, kept as long as a later node reads it.
+/// What every node pulls in, kept until its last reader is done.
 struct ChainMemory {
     pulled: Vec<Option<Rc<Pulled>>>,
     readers: Vec<u32>,
@@ -206,13 +206,14 @@ impl ChainMemory {
     }
 }
 
-/// Marks the nodes of programs that pull more than a tape holds: those that do, and all that these pull.
+/// Marks the nodes of programs that exceed one tape: nodes that pull in too much, and all nodes that these pull
+/// in.
 fn mark_long(graph: &Graph, materialized: &[bool], ends: &HashMap<NodeId, NodeId>, long: &mut [bool]) {
     let mut memory = ChainMemory::of(graph);
     for id in graph.ids() {
         let operands = &graph.node(id).operands;
         let below: Vec<Rc<Pulled>> = operands.iter().map(|&operand| memory.get(operand)).collect();
-        // The kernel of a product pulls what follows it; its operands are loaded.
+        // The kernel of a product pulls in what follows it; its operands are loaded.
         let own = match graph.node(id).op {
             Op::Contract(_) => Pulled::load(id),
             _ => Pulled::of(graph, id, &below, &LONG),
@@ -237,7 +238,7 @@ struct Cutting<'a> {
     ends: &'a HashMap<NodeId, NodeId>,
     limits: TapeLimits,
     memory: ChainMemory,
-    /// How many nodes read each, itself or through moves.
+    /// How many nodes read each node, directly or through movement ops.
     readers: Vec<u32>,
 }
 
@@ -271,7 +272,7 @@ impl<'a> Cutting<'a> {
         }
     }
 
-    /// What a node of a long program pulls, after cutting off what is too much.
+    /// What a node of a long program pulls in, after cutting off what is too much.
     fn pull(&mut self, id: NodeId, materialized: &mut [bool], cuts: &mut Cuts) -> Rc<Pulled> {
         let node = self.graph.node(id);
         loop {
@@ -294,7 +295,7 @@ impl<'a> Cutting<'a> {
         }
     }
 
-    /// Puts what an operand is made of into memory; moves stay views of it.
+    /// Materializes the source of an operand; movement ops stay views of it.
     fn cut_off(&mut self, operand: NodeId, materialized: &mut [bool], cuts: &mut Cuts) {
         let mut at = operand;
         let mut moves = Vec::new();
@@ -307,7 +308,7 @@ impl<'a> Cutting<'a> {
         }
         let load = Pulled::load(at);
         for id in moves.into_iter().chain([at]) {
-            // What nobody reads any more was forgotten and stays so.
+            // Entries without remaining readers were dropped and stay dropped.
             if let Some(slot) = &mut self.memory.pulled[id.index()] {
                 *slot = load.clone();
             }

@@ -1,8 +1,8 @@
-//! A kernel in the making: a root node pulled, operand by operand, into one tape.
+//! A kernel under construction: a root node, pulled operand by operand into one tape.
 //!
-//! While drafting, a [`BufferId`](crate::program::BufferId) stands for the node of the same number. Pulling may find that the
-//! kernel's axes must be split, that it reduces, or that some node has to be materialized first:
-//! each is a [`Trouble`], and the caller starts again with that known.
+//! While drafting, a [`BufferId`](crate::program::BufferId) stands for the node with the same number. Pulling may find that the kernel's
+//! axes must be split, that it reduces, or that some node has to be materialized first. Each of these is a
+//! [`Trouble`], and the caller starts again with that knowledge.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,31 +17,32 @@ use crate::program::{Code, Instr, Level, Reg, Site, View};
 pub struct DraftStart {
     /// The kernel's axes: those of the space, then `appended` reduced ones.
     pub axes: Vec<usize>,
-    /// How many trailing axes a reduction at outer level brought in.
+    /// How many trailing axes were added by a reduction at outer level.
     pub appended: usize,
     /// The contraction that the kernel computes first, if it is a product.
     pub product: Option<NodeId>,
     /// Materialized nodes that this kernel must load rather than compute.
     pub load: HashSet<NodeId>,
-    /// What the root is put together from, if the kernel writes it part by part.
+    /// The parts of the root, if the kernel writes it part by part.
     pub parts: Vec<DraftPart>,
 }
 
-/// A part of a node that is parts of one shape side by side.
+/// One part of a node that is a concatenation of parts of equal shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DraftPart {
-    /// What stands there.
+    /// The node that fills this part.
     pub node: NodeId,
-    /// Along which axis the parts lie.
+    /// The axis of the concatenation.
     pub axis: usize,
     /// Where on that axis the part starts.
     pub offset: usize,
 }
 
 impl DraftPart {
-    /// The parts of a sum of padded nodes of one shape that together fill it; empty if it is something else.
+    /// The parts of a sum of padded nodes of equal shape that together fill it, which is how a concatenation is
+    /// written; empty for anything else.
     pub fn of(graph: &Graph, materialized: &[bool], root: NodeId) -> Vec<DraftPart> {
-        // A copy of such a node is put together in the same way.
+        // A copy of a concatenation has the same parts.
         let whole = match graph.node(root) {
             Node { op: Op::Barrier(_), operands, .. } if operands.len() == 1 => operands[0],
             _ => root,
@@ -80,13 +81,13 @@ pub enum Trouble {
     Split { axis: usize, inner: usize },
     /// A reduction at outer level: append reduced axes of these sizes.
     Append(Vec<usize>),
-    /// This node must be computed by a kernel of its own.
+    /// This node must be computed by its own kernel.
     Materialize(NodeId),
     /// This materialized node cannot be computed here; load it.
     Load(NodeId),
     /// Too many buffers or instructions.
     TooLarge,
-    /// The contraction of a product kernel is not computed by it, but loaded.
+    /// The kernel was drafted around a product, but it loads the contraction instead of computing it.
     NotMultiplied,
 }
 
@@ -101,7 +102,7 @@ pub struct Written {
     pub view: View,
 }
 
-/// A kernel over nodes.
+/// A drafted kernel, in which buffers are nodes.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The axes' sizes.
@@ -110,13 +111,13 @@ pub struct Draft {
     pub reduced: Vec<usize>,
     /// Instructions; buffers are nodes.
     pub tape: Vec<Instr>,
-    /// What is written.
+    /// What it writes.
     pub results: Vec<Written>,
     /// The contraction computed, if any.
     pub product: Option<NodeId>,
     /// Every node computed here.
     pub computed: HashSet<NodeId>,
-    /// Ops that can meet bad data.
+    /// Ops that can fail on bad data.
     pub sites: Vec<Site>,
 }
 
@@ -126,9 +127,9 @@ pub struct DraftContext<'a> {
     pub graph: &'a Graph,
     /// Nodes that live in memory between kernels.
     pub materialized: &'a [bool],
-    /// Materialized nodes that a kernel computes already.
+    /// Materialized nodes that some kernel already computes.
     pub owned: &'a [bool],
-    /// The last nodes of product kernels, with their contraction: computed there or not at all.
+    /// The last nodes of product kernels, with their contraction; no other kernel computes them.
     pub ends: &'a HashMap<NodeId, NodeId>,
     /// Materialized nodes that no other kernel may compute along the way.
     pub apart: &'a [bool],
@@ -148,7 +149,7 @@ impl DraftStart {
         DraftStart { axes: shape.to_vec(), product: Some(contraction), ..DraftStart::over(&Shape::scalar()) }
     }
 
-    /// Applies a split, an append or a load; `false` if the trouble is of another kind.
+    /// Applies a split, an append or a load; returns `false` for any other trouble.
     pub fn mend(&mut self, trouble: &Trouble) -> bool {
         match trouble {
             Trouble::Split { axis, inner } if self.product.is_none() => {
@@ -167,7 +168,7 @@ impl DraftStart {
         }
     }
 
-    /// Access to the elements of a node with as many elements as the space.
+    /// The access to the elements of a node that has as many elements as the kernel's space.
     pub fn access(&self, shape: &Shape) -> Result<Access, Obstacle> {
         let kept = &self.axes[..self.axes.len() - self.appended];
         let axis = |a: usize| {
@@ -180,7 +181,7 @@ impl DraftStart {
 }
 
 impl Draft {
-    /// Every stored value must cover all axes, or all that are not reduced.
+    /// Checks that every stored value covers all axes, or all axes that are not reduced.
     pub fn check(&self) -> Result<(), Trouble> {
         for result in &self.results[1..] {
             let used = |a: usize| result.view.strides[a] != 0 || self.axes[a] == 1;
@@ -222,7 +223,7 @@ impl Draft {
                     }
                 }
                 Code::Unary(_, x) => of(x),
-                // A cast to the type that the register has already was made to lift it.
+                // A cast to the type that the register already has is a lift.
                 Code::Cast(x, to) if to.register() == self.tape[x.0 as usize].dtype && !to.is_narrow() => {
                     Level::Full
                 }
@@ -235,8 +236,8 @@ impl Draft {
         }
     }
 
-    /// Levels again after a merge: lifts stored values that do not vary along axes they are stored
-    /// along.
+    /// Recomputes levels after a merge, and lifts stored values that are constant along some of the axes they
+    /// are stored over.
     pub fn relevel(&mut self) {
         self.settle();
         for index in 0..self.results.len() {
@@ -272,7 +273,7 @@ impl Draft {
         self.results.iter_mut().for_each(|r| r.value = map[r.value.0 as usize]);
     }
 
-    /// Whether the kernel uses the product that it is drafted around.
+    /// Whether the kernel uses the product that it was drafted around.
     pub fn multiplies(&self) -> bool {
         self.tape.iter().any(|instr| instr.code == Code::Accumulator)
     }
@@ -288,7 +289,7 @@ impl Draft {
     }
 }
 
-/// The node below reshapes: its elements lie in the same order.
+/// The node below all reshapes: its elements lie in the same order.
 pub fn unshaped(graph: &Graph, id: NodeId) -> NodeId {
     let mut at = id;
     while matches!(graph.node(at).op, Op::Reshape(_)) {
@@ -297,7 +298,8 @@ pub fn unshaped(graph: &Graph, id: NodeId) -> NodeId {
     at
 }
 
-/// The resident node that holds this one's elements in their order, and how many lie before them.
+/// The resident node whose memory holds this node's elements contiguously and in order, and the offset of the
+/// first of them.
 pub fn within(graph: &Graph, materialized: &[bool], id: NodeId) -> Option<(NodeId, usize)> {
     let (mut at, mut offset) = (id, 0);
     loop {
@@ -309,7 +311,7 @@ pub fn within(graph: &Graph, materialized: &[bool], id: NodeId) -> Option<(NodeI
         match &node.op {
             Op::Reshape(_) => {}
             Op::Slice(spans) => {
-                // A piece of memory if all but the outermost axis is whole.
+                // A slice is contiguous if it takes all of every axis but the outermost.
                 let shape = graph.shape(operand);
                 let whole = |axis: usize| spans[axis].step == 1 && node.shape[axis] == shape[axis];
                 let first = spans.first().filter(|first| first.step == 1 && (1..shape.rank()).all(whole))?;

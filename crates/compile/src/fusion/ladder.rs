@@ -1,9 +1,9 @@
-//! How a kernel is drafted for a root: as much as possible is tried first, and whatever stands in the way, the next rung of a
+//! Drafts a kernel for a root. The first attempt is the largest kernel; after each failure, the next rung of a
 //! ladder gives something up.
 //!
-//! An [`Attempt`] is what is tried; a [`Trouble`] says why it failed; [`LADDER`] is what may be done about it, in the order in
-//! which it is tried. Invariant: every rung makes the kernel smaller, so an attempt ends, at the latest with one op that
-//! loads all that it reads. Start at [`draft`].
+//! An [`Attempt`] is the kernel that is tried, a [`Trouble`] says why it failed, and [`LADDER`] lists what to
+//! do about it, in the order in which it is tried. Invariant: every rung makes the kernel smaller. So drafting
+//! ends, at the latest with a kernel of one op that loads everything it reads. Start at [`draft`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,10 +14,10 @@ use super::product::Roles;
 use super::work::Ancestors;
 use crate::program::Target;
 
-/// What drafting a root knows of the other kernels.
+/// What drafting needs to know about the other kernels.
 pub(super) struct Surroundings<'a> {
     pub(super) graph: &'a Graph,
-    /// Materialized nodes that a kernel computes already.
+    /// Materialized nodes that some kernel already computes.
     pub(super) owned: &'a [bool],
     /// The last nodes of product kernels, with their contraction.
     pub(super) ends: &'a HashMap<NodeId, NodeId>,
@@ -26,7 +26,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) target: &'a Target,
 }
 
-/// Drafts the kernel of one root, rung by rung until it holds. What it cannot hold lives in memory afterwards.
+/// Drafts the kernel of one root, rung by rung, until it fits. Nodes that do not fit are materialized.
 pub(super) fn draft(
     around: &Surroundings,
     root: NodeId,
@@ -42,7 +42,7 @@ pub(super) fn draft(
     }
 }
 
-/// A kernel that is tried.
+/// The kernel that is tried.
 struct Attempt<'a> {
     around: &'a Surroundings<'a>,
     root: NodeId,
@@ -55,15 +55,15 @@ struct Attempt<'a> {
     fuse: bool,
 }
 
-/// One thing to give up.
+/// One way to give something up.
 struct Rung {
-    /// What is done.
+    /// Its name in tests and logs.
     name: &'static str,
-    /// Does it, if it helps against the trouble.
+    /// Tries to mend the trouble; returns whether it did.
     step: fn(&mut Attempt, &Trouble) -> bool,
 }
 
-/// What is given up, in the order in which it is tried.
+/// All rungs, in the order in which they are tried.
 const LADDER: [Rung; 8] = [
     Rung { name: "be no product", step: be_no_product },
     Rung { name: "mend the start", step: mend_the_start },
@@ -99,7 +99,7 @@ impl<'a> Attempt<'a> {
         let tried = Draft::of(self.root, &self.start, &context);
         match tried.and_then(|draft| fits(graph, draft, ancestors, target)) {
             Ok(draft) if draft.product.is_some() && !draft.multiplies() => Err(Trouble::NotMultiplied),
-            // In memory anyway, and not to be computed here: load it.
+            // It is materialized anyway and not to be computed here: load it.
             Err(Trouble::Materialize(node)) if node != self.root && self.materialized[node.index()] => {
                 Err(Trouble::Load(node))
             }
@@ -107,25 +107,25 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Takes the first rung that helps; its name.
+    /// Takes the first rung that helps and returns its name.
     fn climb(&mut self, trouble: &Trouble) -> &'static str {
         let helps = |rung: &&Rung| (rung.step)(self, trouble);
         LADDER.iter().find(helps).expect("the last rung always helps").name
     }
 
-    /// Starts again, with nothing known of the axes.
+    /// Starts again with default axes.
     fn again(&mut self) -> bool {
         self.start = begin(self.around.graph, self.root, self.product);
         true
     }
 
-    /// Whether the kernel is a product with work behind it.
+    /// Whether the kernel is a product with pointwise work after it.
     fn has_epilogue(&self) -> bool {
         self.product.is_some_and(|product| product != self.root)
     }
 }
 
-/// The product turned out to be loaded: then this is no product kernel.
+/// The kernel loads the product instead of computing it, so it is not a product kernel.
 fn be_no_product(attempt: &mut Attempt, trouble: &Trouble) -> bool {
     if *trouble != Trouble::NotMultiplied {
         return false;
@@ -134,17 +134,17 @@ fn be_no_product(attempt: &mut Attempt, trouble: &Trouble) -> bool {
     attempt.again()
 }
 
-/// An axis is split, reduced axes are appended, or a node is loaded: the kernel stays as large as it is.
+/// Splits an axis, appends reduced axes or loads a node: the kernel computes the same nodes as before.
 fn mend_the_start(attempt: &mut Attempt, trouble: &Trouble) -> bool {
     attempt.start.mend(trouble)
 }
 
-/// What could not be written part by part is written as a whole.
+/// A root that cannot be written part by part is written as a whole.
 fn write_the_whole_at_once(attempt: &mut Attempt, _: &Trouble) -> bool {
     !attempt.start.parts.is_empty() && attempt.again()
 }
 
-/// Before anything is cut off a kernel that is too large, it loads what is in memory anyway.
+/// Before a kernel that is too large is cut, it loads what is materialized anyway.
 fn load_what_is_in_memory(attempt: &mut Attempt, trouble: &Trouble) -> bool {
     if *trouble != Trouble::TooLarge || !attempt.fuse {
         return false;
@@ -153,7 +153,7 @@ fn load_what_is_in_memory(attempt: &mut Attempt, trouble: &Trouble) -> bool {
     attempt.again()
 }
 
-/// An epilogue may hold what it loads and not what it computes along the way.
+/// An epilogue that computes materialized nodes along the way may fit once it loads them.
 fn load_into_the_epilogue(attempt: &mut Attempt, _: &Trouble) -> bool {
     if !attempt.fuse || !attempt.has_epilogue() {
         return false;
@@ -162,7 +162,7 @@ fn load_into_the_epilogue(attempt: &mut Attempt, _: &Trouble) -> bool {
     attempt.again()
 }
 
-/// Whatever a product's epilogue cannot hold ends the attempt to be one.
+/// If the epilogue still does not fit, the product gets its own kernel without one.
 fn end_the_product(attempt: &mut Attempt, _: &Trouble) -> bool {
     let Some(contraction) = attempt.product.filter(|_| attempt.has_epilogue()) else { return false };
     attempt.product = None;
@@ -171,7 +171,7 @@ fn end_the_product(attempt: &mut Attempt, _: &Trouble) -> bool {
     attempt.again()
 }
 
-/// What cannot be computed here is computed by a kernel of its own.
+/// A node that cannot be computed here gets its own kernel.
 fn keep_what_is_in_the_way(attempt: &mut Attempt, trouble: &Trouble) -> bool {
     let Trouble::Materialize(node) = *trouble else { return false };
     let graph = attempt.around.graph;
@@ -187,7 +187,7 @@ fn keep_what_is_in_the_way(attempt: &mut Attempt, trouble: &Trouble) -> bool {
     attempt.again()
 }
 
-/// What pulls in most loads is computed by a kernel of its own.
+/// The node that pulls in the most loads gets its own kernel.
 fn cut_off_the_heaviest(attempt: &mut Attempt, _: &Trouble) -> bool {
     let node = heaviest(attempt.around.graph, attempt.root, attempt.materialized);
     attempt.materialized[node.expect("a kernel of one op fits").index()] = true;
@@ -201,7 +201,7 @@ fn begin(graph: &Graph, root: NodeId, product: Option<NodeId>) -> DraftStart {
     }
 }
 
-/// Whether a draft keeps within the target's bindings and loads nothing that waits for its results.
+/// Checks that a draft stays within the target's bindings and loads nothing that depends on its results.
 fn fits(graph: &Graph, draft: Draft, ancestors: &mut Ancestors, target: &Target) -> Result<Draft, Trouble> {
     let loads = draft.loads();
     for result in &draft.results[1..] {
@@ -221,8 +221,8 @@ fn fits(graph: &Graph, draft: Draft, ancestors: &mut Ancestors, target: &Target)
     Ok(draft)
 }
 
-/// A contraction that the kernel of `root` could compute first: reached through pointwise and
-/// movement ops, with as many elements, computed by no other kernel.
+/// A contraction that the kernel of `root` could compute first. It is reached through pointwise and movement
+/// ops, has as many elements as the root, and is computed by no other kernel.
 fn product_below(around: &Surroundings, root: NodeId, materialized: &[bool]) -> Option<NodeId> {
     let Surroundings { graph, owned, apart, target, .. } = *around;
     let numel = graph.shape(root).numel();
@@ -251,8 +251,7 @@ fn product_below(around: &Surroundings, root: NodeId, materialized: &[bool]) -> 
     None
 }
 
-/// The node below `root` whose computing pulls in most loads: what to cut off when a kernel is too
-/// large.
+/// The node below `root` that pulls in the most loads: what to cut off when a kernel is too large.
 fn heaviest(graph: &Graph, root: NodeId, materialized: &[bool]) -> Option<NodeId> {
     let mut best = None;
     let mut stack: Vec<NodeId> = graph.node(root).operands.clone();
@@ -270,7 +269,7 @@ fn heaviest(graph: &Graph, root: NodeId, materialized: &[bool]) -> Option<NodeId
         {
             best = Some((loads, id));
         }
-        // Only a part of what the kernel does may be cut off, so do not stop at the first level.
+        // Cut off only a part of what the kernel does, so do not stop at the first level.
         if node.op.is_movement() || node.operands.len() == 1 {
             stack.extend(&node.operands);
         }

@@ -1,13 +1,13 @@
-//! How much one kernel holds, and what is computed again rather than kept. All limits of that kind stand here, one sentence
-//! each with the bench case that set it; "not measured" says that no case did.
+//! Limits on how much one kernel holds, and on what is recomputed rather than stored. Each constant has one
+//! sentence and the bench case that set it; "not measured" means that no case did.
 //!
-//! Invariant: they are fixed numbers and not chosen by timing, so that runs repeat.
+//! Invariant: they are fixed numbers and not chosen by timing, so that runs are reproducible.
 
 use super::cut_long_chains::TapeLimits;
 
-// What is kept (fusion). Costs are in the unit of `fusion::cost`: operations on one element.
+// What is materialized (fusion). Costs are in the unit of `fusion::cost`: operations on one element.
 
-/// Recomputing less than this is cheaper than keeping. Not measured.
+/// Recomputing less than this is cheaper than storing. Not measured.
 pub const WORTH_KEEPING: usize = 24;
 /// The same in long programs: a piece of the forward pass and the same piece of the backward pass are to fit into one
 /// kernel. Not measured alone; the form: pendulums of docs/lab/compile-time.md.
@@ -18,7 +18,8 @@ pub const MOST_READERS: usize = 2;
 
 // What one tape holds (pull, draft, merge_kernels).
 
-/// No axis is split to have more of them: finding one's place would cost more than loading. Not measured.
+/// No axis is split if that gives more axes than this: index arithmetic would cost more than a load. Not
+/// measured.
 pub const MOST_AXES: usize = farad_ir::MAX_RANK;
 /// Longer tapes are cut. Not measured.
 pub const MOST_INSTRUCTIONS: usize = 256;
@@ -27,9 +28,9 @@ pub const MOST_JOINED: usize = 200;
 /// Of many kernels that touch one node, each is tried with so many on either side. Bounds the time that compiling a sum of
 /// 5,000 tensors takes (docs/lab/compile-time.md, 73 s to 0.28 s); other numbers were not measured.
 pub const NEIGHBORS: usize = 64;
-/// Parts of a node that a kernel may write. Not measured.
+/// Most parts of a node that a kernel may write. Not measured.
 pub const MOST_PARTS: usize = 8;
-/// How far a value is followed to see that it is zero outside a pad. Not measured.
+/// How many instructions deep a value is followed to see that it is zero outside of a pad. Not measured.
 pub const VANISHING_DEPTH: usize = 6;
 
 // Programs that are too long for one tape (cut_long_chains). They hold compile times: a pendulum's gradient over 100 steps
@@ -51,13 +52,13 @@ pub const FURTHEST_OPS: u32 = 600;
 
 // Products (product).
 
-/// Rows and columns that a convolution needs to be better off as a product. Not measured.
+/// Fewest rows and columns for which a convolution runs as a product. Not measured.
 pub const LEAST_SIDE: usize = 4;
-/// Multiplications from which a convolution is better off as a product. Not measured.
+/// Fewest multiplications for which a convolution runs as a product. Not measured.
 pub const LEAST_WORK: usize = 1 << 13;
-/// Pointwise ops that an operand may go through on its way into the product. Not measured.
+/// Most pointwise ops in a product's prologue. Not measured.
 pub const MOST_PROLOGUE: usize = 3;
-/// Moves and casts that it may go through. Not measured.
+/// Most movement ops and casts in it. Not measured.
 pub const MOST_MOVES: usize = 64;
 
 // Loops in one kernel (weave). The case has such a loop, within all of these numbers.

@@ -1,5 +1,5 @@
-//! Joins kernels that run over the same space and share data: side by side (two results of one
-//! input) or one after the other (a result used at the same positions).
+//! Merges kernels that run over the same space and share data: side by side (two results of one input), or in
+//! sequence (a result used at the same positions).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::fusion::draft::{Draft, Written};
 use crate::fusion::work::{Work, touches};
 use crate::program::{Code, Instr, Reg, Target};
 
-/// Joins what can be joined, then drops results that nobody reads.
+/// Merges what can be merged, then drops results that nobody reads.
 pub fn merge(
     graph: &Graph,
     outputs: &[NodeId],
@@ -24,20 +24,20 @@ pub fn merge(
     drop_unread(graph, outputs, materialized, works);
 }
 
-/// Kernels on their way to be joined, node by node that they have in common. A joined kernel takes the place of its first
-/// part and is tried again wherever that was.
+/// Kernels during merging, which goes through the nodes that kernels have in common. A merged kernel replaces
+/// its first part, and is tried again with all nodes that it touches.
 struct Joining<'a> {
     target: &'a Target,
-    /// Kernels; what was joined into another is gone.
+    /// The kernels; `None` where a kernel was merged into another.
     works: Vec<Option<Work>>,
     touched: Vec<Touched>,
-    /// A number for every kernel; a joined one gets a new number.
+    /// A unique number per kernel; a merged kernel gets a new one.
     names: Vec<usize>,
     next: usize,
     flow: Flow,
     /// The kernels that load or write each node, ascending.
     groups: BTreeMap<NodeId, Vec<usize>>,
-    /// Pairs, by their numbers, that cannot be joined.
+    /// Pairs of kernel numbers that cannot be merged.
     refused: HashSet<(usize, usize)>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Joining<'a> {
             let mut first = 0;
             while let Some(&i) = self.groups[&node].get(first) {
                 match self.partner(node, i, first + 1) {
-                    // Whatever stands at this place now is tried with those behind it.
+                    // The kernel that is at this index now is tried with those after it.
                     Some(joined) => self.settle(joined, node),
                     None => first += 1,
                 }
@@ -75,7 +75,8 @@ impl<'a> Joining<'a> {
         self.works.into_iter().flatten().collect()
     }
 
-    /// Joins a kernel with the first that it can be joined with, of those that touch a node, from a place on.
+    /// Merges a kernel with the first one that it can be merged with, among those that touch `node`, starting
+    /// at index `from`.
     fn partner(&mut self, node: NodeId, kernel: usize, from: usize) -> Option<usize> {
         let list = &self.groups[&node];
         let at = list.partition_point(|&k| k < kernel);
@@ -85,7 +86,7 @@ impl<'a> Joining<'a> {
         others.into_iter().find_map(|other| self.pair(kernel.min(other), kernel.max(other)))
     }
 
-    /// Tries a joined kernel again with all that touch the same nodes, up to the node that is at work.
+    /// Tries a merged kernel again with all kernels that touch the same nodes, up to the current node.
     fn settle(&mut self, joined: usize, until: NodeId) {
         let mut kernel = joined;
         'again: loop {
@@ -101,7 +102,7 @@ impl<'a> Joining<'a> {
         }
     }
 
-    /// Joins two kernels if they can be; the place of the joined one.
+    /// Merges two kernels if possible and returns the index of the result.
     fn pair(&mut self, i: usize, j: usize) -> Option<usize> {
         let (a, b) = if self.flow.all.has(j, i) { (j, i) } else { (i, j) };
         let (Some(x), Some(y)) = (&self.works[a], &self.works[b]) else { return None };
@@ -135,7 +136,8 @@ impl<'a> Joining<'a> {
         Some(a)
     }
 
-    /// Whether the bindings of a device are enough for two kernels in one: what the first writes, the second need not load.
+    /// Whether the merged kernel stays within the device's bindings: what the first writes, the second need not
+    /// load.
     fn binds(&self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.touched[a], &self.touched[b]);
         let loads =
@@ -145,7 +147,7 @@ impl<'a> Joining<'a> {
     }
 }
 
-/// The nodes that a kernel loads and those that it writes; none for what cannot be joined.
+/// The nodes that a kernel loads and those that it writes; empty for kernels that cannot be merged.
 #[derive(Default)]
 struct Touched {
     loads: BTreeSet<NodeId>,
@@ -227,18 +229,19 @@ fn join(first: Draft, second: Draft) -> Option<Draft> {
     Some(draft)
 }
 
-/// Which kernels wait for which.
+/// The dependencies between kernels.
 struct Flow {
-    /// All that one waits for.
+    /// All dependencies.
     all: Edges,
-    /// Where one reads another's result as a part of something larger, a pack, so that it must be written before.
+    /// Dependencies on a result as a part of something larger (a pack), which must be written by an earlier
+    /// kernel.
     packed: Edges,
-    /// The kernels, producers first, and the place of each: where no path can lead, none is looked for.
+    /// The kernels in topological order, and the index of each in it. It rules out most searches for a path.
     order: Vec<usize>,
     place: Vec<usize>,
 }
 
-/// Edges from kernels to those that read their results, and back.
+/// Edges from kernels to the readers of their results, and back.
 struct Edges {
     next: Vec<BTreeSet<usize>>,
     before: Vec<BTreeSet<usize>>,
@@ -258,7 +261,7 @@ impl Edges {
         self.next[from].contains(&to)
     }
 
-    /// The kernels, producers first.
+    /// The kernels in topological order, producers first.
     fn order(&self) -> Vec<usize> {
         let mut waits: Vec<usize> = self.before.iter().map(BTreeSet::len).collect();
         let mut free: Vec<usize> = (0..waits.len()).rev().filter(|&i| waits[i] == 0).collect();
@@ -275,7 +278,7 @@ impl Edges {
         order
     }
 
-    /// Puts one kernel in the place of two.
+    /// Replaces two kernels by one.
     fn join(&mut self, a: usize, b: usize) {
         for to in std::mem::take(&mut self.next[b]) {
             self.before[to].remove(&b);
@@ -340,10 +343,10 @@ impl Flow {
         Flow { all, packed, order, place }
     }
 
-    /// Puts one kernel in the place of two.
+    /// Replaces two kernels by one.
     fn join(&mut self, a: usize, b: usize) {
         let (from, to) = (self.place[a].min(self.place[b]), self.place[a].max(self.place[b]));
-        // Of those between the two, what waits for the first comes after both and the rest before.
+        // Of the kernels between the two, those that depend on the first go after both, and the rest before.
         let between: Vec<usize> = self.order[from..=to].to_vec();
         let mut waits = HashSet::from([between[0]]);
         let (mut earlier, mut later) = (Vec::new(), Vec::new());
@@ -357,13 +360,13 @@ impl Flow {
         }
         self.all.join(a, b);
         self.packed.join(a, b);
-        // What was joined into the other keeps a place, and nothing waits for it.
+        // The kernel that was merged away keeps an index, but nothing depends on it.
         for (n, k) in earlier.into_iter().chain([a]).chain(later).chain([b]).enumerate() {
             (self.order[from + n], self.place[k]) = (k, from + n);
         }
     }
 
-    /// Whether a path leads from one to the other through a third.
+    /// Whether a path leads from one kernel to the other through a third.
     fn detour(&self, from: usize, to: usize) -> bool {
         let leads = |k: &usize| self.place[*k] <= self.place[to];
         let third = self.all.next[from].iter().copied().filter(|&k| k != to);
@@ -381,7 +384,7 @@ impl Flow {
     }
 }
 
-/// Drops results that no other kernel reads, and what only they needed.
+/// Drops results that no other kernel reads, and everything that only they needed.
 fn drop_unread(graph: &Graph, outputs: &[NodeId], materialized: &[bool], works: &mut [Work]) {
     let mut read: HashSet<NodeId> = outputs.iter().copied().collect();
     for work in works.iter() {

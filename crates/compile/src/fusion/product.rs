@@ -1,4 +1,4 @@
-//! Contractions that are products, and the product kernel's operands.
+//! Contractions that run as matrix products, and the operands of product kernels.
 
 use farad_ir::{Contraction, DType, Graph, IndexMap, Node, NodeId, Op, Unary};
 
@@ -7,29 +7,29 @@ use crate::fusion::access::{Access, Affine, mapped_view};
 use crate::fusion::draft::{resident, unshaped};
 use crate::program::{BufferId, Code, Instr, Level, ProductOperand, Reg};
 
-/// What the axes of a contraction are to a product of matrices. Axes of size 1 that are not needed to have rows,
-/// columns and terms are nothing.
+/// The role of each axis of a contraction in a matrix product. Axes of size 1 have no role, unless rows,
+/// columns or terms would be empty without them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roles {
-    /// Both operands and the result have them.
+    /// Axes that both operands and the result have.
     pub batch: Vec<usize>,
-    /// One operand and the result.
+    /// Axes of one operand and the result.
     pub rows: Vec<usize>,
-    /// The other operand and the result, its last axis among them.
+    /// Axes of the other operand and the result, including the result's last axis.
     pub columns: Vec<usize>,
-    /// Summed over.
+    /// Axes that are summed over.
     pub inner: Vec<usize>,
     /// Whether the contraction's right operand has the rows.
     pub swapped: bool,
 }
 
 impl Roles {
-    /// The roles of the axes; `None` if the contraction is no product or too thin to be worth one.
+    /// The roles of the axes; `None` if the contraction is not a product or too thin to run as one.
     pub fn of(contraction: &Contraction) -> Option<Roles> {
         Roles::of_matrices(contraction).or_else(|| Roles::of_tensors(contraction))
     }
 
-    /// Of a product of matrices `[batch.., rows, columns]`, whatever its sizes.
+    /// For a product of matrices `[batch.., rows, columns]` of any size.
     fn of_matrices(contraction: &Contraction) -> Option<Roles> {
         let axes = |maps: &[IndexMap]| maps.iter().map(|m| m.plain()).collect::<Option<Vec<usize>>>();
         let (lhs, rhs) = (axes(&contraction.lhs)?, axes(&contraction.rhs)?);
@@ -56,7 +56,7 @@ impl Roles {
         Some(Roles { batch, rows: vec![*rows], columns: vec![*columns], inner, swapped })
     }
 
-    /// Of any sum of products whose sides are large enough: convolutions and their gradients.
+    /// For any sum of products whose sides are large enough: convolutions and their gradients.
     fn of_tensors(contraction: &Contraction) -> Option<Roles> {
         let reads =
             |maps: &[IndexMap], axis: usize| maps.iter().any(|m| m.terms.iter().any(|term| term.0 == axis));
@@ -92,14 +92,14 @@ impl Roles {
         })
     }
 
-    /// The contraction axes of the left operand and of the right, in kernel order.
+    /// The axes of the left and of the right operand, in kernel order.
     fn orders(&self) -> [Vec<usize>; 2] {
         let with = |first: &[usize], second: &[usize]| [&self.batch[..], first, second].concat();
         [with(&self.rows, &self.inner), with(&self.inner, &self.columns)]
     }
 }
 
-/// A product's operand before it is one: how the contraction reads it, over which axes, and what it is.
+/// A product's operand before it is built: the node, how the contraction reads it, and over which axes.
 pub struct ProductSource<'g> {
     contraction: &'g Contraction,
     maps: &'g [IndexMap],
@@ -120,7 +120,7 @@ pub fn sources<'g>(contraction: &'g Contraction, roles: &Roles, node: &Node) -> 
 }
 
 impl ProductSource<'_> {
-    /// The operand, or `None` if something has to be materialized first.
+    /// The operand; `None` if something has to be materialized first.
     pub fn operand(&self, graph: &Graph, materialized: &[bool]) -> Option<ProductOperand> {
         let axes: Vec<usize> = self.order.iter().map(|&a| self.contraction.sizes[a]).collect();
         let mut place = vec![Affine::zero(axes.len()); self.contraction.sizes.len()];
@@ -150,7 +150,7 @@ impl ProductSource<'_> {
         Some(ProductOperand { tape, value })
     }
 
-    /// What to materialize so that the operand can be had.
+    /// What to materialize so that the operand can be built.
     fn missing(&self, graph: &Graph, materialized: &[bool], plain: bool) -> NodeId {
         if self.maps.iter().any(|map| map.divisor != 1) {
             return below_cast(graph, self.node).0;
@@ -162,7 +162,7 @@ impl ProductSource<'_> {
     }
 }
 
-/// The node that a cast between floats reads, and what it rounds to if that is a half.
+/// The operand of a cast between floats, and the dtype that the cast rounds to if that is f16 or bf16.
 fn below_cast(graph: &Graph, id: NodeId) -> (NodeId, Option<DType>) {
     let node = graph.node(id);
     match node.op {
@@ -207,11 +207,11 @@ fn pull(
         return emit(Code::Load(BufferId(base.0), access.view(&node.shape, axes.len())), node.dtype);
     }
     match &node.op {
-        // Outside its guards an operand is zero, which only loads know.
+        // Outside of its guards an operand is zero, which only loads can express.
         Op::Constant(_) | Op::Parameter(_) if !access.guards.is_empty() => None,
         Op::Constant(scalar) => emit(Code::Constant(*scalar), node.dtype),
         Op::Parameter(n) => emit(Code::Parameter(*n), node.dtype),
-        // A guarded load is slower than a copy is dear.
+        // A guarded load costs more than a copy would.
         op if op.is_movement() && !matches!(op, Op::Pad(_)) => {
             let inner = access.through(op, &graph.shape(node.operands[0]), &node.shape, axes).ok()?;
             pull(graph, node.operands[0], &inner, axes, materialized, tape, left.moved()?)
@@ -248,7 +248,7 @@ fn pull(
     }
 }
 
-/// Whether a node is one number repeated.
+/// Whether a node is a single number repeated.
 fn scales(graph: &Graph, id: NodeId) -> bool {
     let mut at = id;
     while matches!(graph.node(at).op, Op::Reshape(_) | Op::Expand(_)) {
@@ -257,7 +257,7 @@ fn scales(graph: &Graph, id: NodeId) -> bool {
     matches!(graph.node(at).op, Op::Constant(_) | Op::Parameter(_))
 }
 
-/// Nodes that the product of `id` needs in memory and that are not there yet.
+/// Nodes that the product `id` needs in memory and that are not materialized yet.
 pub fn missing(graph: &Graph, id: NodeId, materialized: &[bool], users: &[usize]) -> Vec<NodeId> {
     let node = graph.node(id);
     let Op::Contract(contraction) = &node.op else { return vec![] };
@@ -272,7 +272,7 @@ pub fn missing(graph: &Graph, id: NodeId, materialized: &[bool], users: &[usize]
     needed
 }
 
-/// Whether an operand does arithmetic before it reaches memory.
+/// Whether an operand needs arithmetic before it can be read from memory.
 fn computes(graph: &Graph, id: NodeId, materialized: &[bool]) -> bool {
     let mut at = id;
     while resident(graph, materialized, at).is_none() {
@@ -285,8 +285,8 @@ fn computes(graph: &Graph, id: NodeId, materialized: &[bool]) -> bool {
     false
 }
 
-/// What to materialize so that an operand becomes a view: below its movements if they can be
-/// folded into the view, else the operand itself.
+/// What to materialize so that an operand becomes a view: the node below its movement ops if they fold into the
+/// view, otherwise the operand itself.
 fn source(graph: &Graph, id: NodeId, materialized: &[bool], foldable: bool) -> NodeId {
     let mut at = id;
     while graph.node(at).op.is_movement() && !matches!(graph.node(at).op, Op::Pad(_)) {
@@ -297,13 +297,12 @@ fn source(graph: &Graph, id: NodeId, materialized: &[bool], foldable: bool) -> N
     if free || (!foldable && at != id && !folds(graph, id)) { id } else { at }
 }
 
-/// Whether a node is what lies below its movements in another shape: then it lies in memory with that.
+/// Whether a node is a mere reshape of the node below its movement ops, so that both share memory.
 fn only_reshaped(graph: &Graph, id: NodeId) -> bool {
     !graph.node(unshaped(graph, id)).op.is_movement()
 }
 
-/// Whether the movements above a node can be a view of it in a product: checked with the node taken
-/// as resident.
+/// Whether the movement ops above a node fold into a product's view of it; assumes that the node is in memory.
 fn folds(graph: &Graph, id: NodeId) -> bool {
     let shape = graph.shape(id);
     let (axes, mut access) = Access::identity(&shape);

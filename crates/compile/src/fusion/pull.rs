@@ -1,7 +1,7 @@
-//! How a kernel is drafted: from its root towards loads, one operand after the other.
+//! Drafts a kernel from its root towards its loads, operand by operand.
 //!
-//! An access says which element of a node is needed; movement ops change the access, pointwise ops
-//! pass it on, reductions add the reduced axes to it. What cannot be pulled is a [`Trouble`].
+//! An access says which element of a node is needed; movement ops change the access, pointwise ops pass it on,
+//! reductions add the reduced axes to it. If a node cannot be pulled, the result is a [`Trouble`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -56,7 +56,7 @@ struct Pull<'a> {
 struct Passed {
     node: NodeId,
     value: Reg,
-    /// Where it was needed.
+    /// The access at which it was needed.
     access: Access,
 }
 
@@ -72,7 +72,7 @@ impl Pull<'_> {
         Ok(())
     }
 
-    /// The root part by part, all at the same position of their own.
+    /// Pulls the root part by part, all parts at the same relative position.
     fn parts(&mut self, root: NodeId) -> Result<(), Trouble> {
         let (graph, start) = (self.context.graph, self.start);
         let mut values = Vec::new();
@@ -111,7 +111,7 @@ impl Pull<'_> {
 
     fn store(&mut self, node: NodeId, value: Reg, view: View) {
         let touches = self.draft.reduced.iter().any(|&a| view.strides[a] != 0);
-        // A value that does not change along reduced axes, stored along them: lift it.
+        // The value is constant along the reduced axes but stored along them: lift it.
         let value = if touches { self.lift(value) } else { value };
         self.draft.results.push(Written { node, value, view });
     }
@@ -126,8 +126,8 @@ impl Pull<'_> {
         Reg(self.draft.tape.len() as u32 - 1)
     }
 
-    /// Whether a register changes along the reduced axes: by the levels of the tape so far, since
-    /// operands come before their users.
+    /// Whether a register varies along the reduced axes, judged by the levels of the tape so far; operands come
+    /// before their users.
     fn varies(&mut self, reg: Reg) -> bool {
         self.draft.settle();
         self.draft.tape[reg.0 as usize].level == Level::Full
@@ -153,7 +153,7 @@ impl Pull<'_> {
         self.compute(id, access)
     }
 
-    /// Whether a materialized node can as well be computed and stored by this kernel.
+    /// Whether this kernel can also compute and store a materialized node.
     fn may_compute(&self, id: NodeId, access: &Access) -> bool {
         let node = self.context.graph.node(id);
         let kept = matches!(node.op, Op::Barrier(_)) && node.operands.len() == 1;
@@ -232,7 +232,8 @@ impl Pull<'_> {
             Op::Unary(unary) => Code::Unary(*unary, regs[0]),
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
-            // A cast that only changes how values are stored computes nothing; to a narrow dtype it rounds or wraps.
+            // A cast that only changes the storage type computes nothing; a cast to a narrow dtype rounds or
+            // wraps.
             Op::Cast(to) if to.register() == self.draft.tape[regs[0].0 as usize].dtype && !to.is_narrow() => {
                 return Ok(regs[0]);
             }
@@ -260,7 +261,7 @@ impl Pull<'_> {
             }
         };
         let reg = self.value(x, &inner)?;
-        // Outside a pad the value is zero; what is loaded is so by its guards.
+        // Outside of a pad the value is zero; for loads, the guards ensure that.
         let added = &inner.guards[access.guards.len()..];
         if !matches!(op, Op::Pad(_)) || self.vanishes(reg, added, limits::VANISHING_DEPTH) {
             return Ok(reg);
@@ -281,8 +282,9 @@ impl Pull<'_> {
         }
     }
 
-    /// Whether a register is zero wherever one of these guards fails, because the loads that it is made from are; 0, not
-    /// -0, since a join asks for the bits. Looks so many instructions deep.
+    /// Whether a register is zero wherever one of these guards fails, because the loads that it is computed
+    /// from are zero there. All bits must be zero (-0 does not count), because [`Binary::Join`] tests the bits.
+    /// Looks at most `depth` instructions deep.
     fn vanishes(&self, reg: Reg, guards: &[Guard], depth: usize) -> bool {
         let zero = |reg: Reg| depth > 0 && self.vanishes(reg, guards, depth - 1);
         let positive = |reg: Reg| match self.draft.tape[reg.0 as usize].code {
@@ -303,7 +305,7 @@ impl Pull<'_> {
         }
     }
 
-    /// Whether a guard (with divisor 1) holds, as a truth value.
+    /// Whether a guard (with divisor 1) holds, as a boolean register.
     fn holds(&mut self, guard: &Guard) -> Result<Reg, Trouble> {
         let view = View { offset: guard.offset, strides: guard.coefficients.clone(), guards: vec![] };
         let position = self.emit(Code::Position(view), DType::I32)?;
@@ -364,7 +366,7 @@ impl Pull<'_> {
         sorted.sort_unstable();
         let sizes: Vec<usize> = sorted.iter().map(|&a| shape[a]).collect();
         if sizes.iter().all(|&s| s == 1) {
-            // One element is its own extreme, at position 0.
+            // A single element is its own maximum and minimum, at position 0.
             return self.emit(Code::Constant(Scalar::int(DType::I32, 0)), DType::I32);
         }
         let own = self.reduced_coordinates(id, access, &sizes)?;
@@ -372,7 +374,7 @@ impl Pull<'_> {
         let mut reduced = own.into_iter();
         let coordinates = (0..shape.rank())
             .map(|a| if axes.contains(&a) { reduced.next() } else { kept.next().cloned() })
-            .map(|form| form.expect("one form an axis"))
+            .map(|form| form.expect("one form per axis"))
             .collect();
         let value = self.value(x, &Access { coordinates, guards: vec![] })?;
         let value = self.lift(value);
@@ -381,7 +383,7 @@ impl Pull<'_> {
         if dtype.is_narrow() { self.emit(Code::Cast(reg, dtype), dtype) } else { Ok(reg) }
     }
 
-    /// A contraction whose maps are no matrix product: a sum of products over guarded loads.
+    /// A contraction that does not run as a matrix product: a sum of products over guarded loads.
     fn direct(&mut self, id: NodeId, access: &Access) -> Result<Reg, Trouble> {
         let graph = self.context.graph;
         let node = graph.node(id);

@@ -1,6 +1,7 @@
-//! What must live in memory before any kernel is drafted, and where the kernels of products end.
+//! What must be materialized before any kernel is drafted, and where product kernels end.
 //!
-//! Invariant: what other kernels than Fused and Product read lies in memory in row-major order. Start at [`roots`].
+//! Invariant: everything that is read by a kernel other than Fused or Product lies in memory in row-major
+//! order. Start at [`roots`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,13 +15,13 @@ use crate::program::Target;
 
 /// What is known before any kernel is drafted.
 pub(super) struct Roots {
-    /// Nodes that must live in memory whatever happens.
+    /// Nodes that must be materialized in any case.
     pub(super) materialized: Vec<bool>,
     /// The last pointwise nodes of product kernels, with their contraction.
     pub(super) ends: HashMap<NodeId, NodeId>,
 }
 
-/// What a graph needs in memory, and where its products end.
+/// The nodes that a graph must materialize, and where its products end.
 pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots {
     let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.nodes.len()];
     let mut materialized = vec![false; graph.nodes.len()];
@@ -28,7 +29,7 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
     for id in graph.ids() {
         let node = graph.node(id);
         for operand in &node.operands {
-            // Users come in order, so one that reads twice was the last.
+            // Users are visited in order, so a user that reads the node twice is the last entry.
             if users[operand.index()].last() != Some(&id) {
                 users[operand.index()].push(id);
             }
@@ -40,7 +41,7 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
                 let reads = woven.as_ref().map_or(&node.operands, |woven| &woven.reads);
                 reads.iter().for_each(|&operand| need(graph, operand, &mut materialized));
             }
-            // A part of a pack lies in the pack's memory, so it is a place of its own.
+            // A part of a pack lies in the pack's memory, so it must be materialized.
             Op::Pack(..) => {
                 materialized[id.index()] = true;
                 node.operands.iter().for_each(|operand| materialized[operand.index()] = true);
@@ -73,12 +74,12 @@ pub(super) fn roots(graph: &Graph, outputs: &[NodeId], target: &Target) -> Roots
             materialized[end.index()] = true;
             ends.entry(end).or_insert(id);
         }
-        // Leaves are in memory, or need none.
+        // Leaves are already in memory, or need none.
         if matches!(node.op, Op::Input(_)) {
             materialized[id.index()] = false;
         }
     }
-    // A host number or a constant that must be in memory is written there by a kernel.
+    // A parameter or a constant that must be in memory is written there by a kernel.
     outputs
         .iter()
         .filter(|id| !matches!(graph.node(**id).op, Op::Input(_)))
@@ -93,9 +94,9 @@ fn need(graph: &Graph, id: NodeId, materialized: &mut [bool]) {
     }
 }
 
-/// The last of the pointwise nodes that follow a contraction one by one: what its kernel computes
-/// before it writes. A product of halves that is cast back and shifted by a bias is kept as halves if few read it: what
-/// follows is little work to do again from half the bytes.
+/// The last node of the pointwise chain after a contraction: what its kernel computes before it writes. An f16
+/// product that is cast back to f32 and gets a bias is stored as f16 if it has few readers. Each reader then
+/// repeats a little work but reads half the bytes.
 fn end_of_chain(
     graph: &Graph,
     contraction: NodeId,
@@ -127,11 +128,11 @@ fn end_of_chain(
         }
         at = user;
     }
-    // What many read is computed once.
+    // If there are many readers, it is computed once.
     if readers[at.index()] > limits::MOST_READERS { last } else { end }
 }
 
-/// How many nodes read each node, itself or through movement.
+/// How many nodes read each node, directly or through movement ops.
 fn readers(graph: &Graph, users: &[Vec<NodeId>]) -> Vec<usize> {
     let mut readers = vec![0; graph.nodes.len()];
     for id in graph.ids().rev() {
@@ -144,7 +145,7 @@ fn readers(graph: &Graph, users: &[Vec<NodeId>]) -> Vec<usize> {
     readers
 }
 
-/// Whether a node repeats something smaller.
+/// Whether a node is a broadcast of something smaller.
 fn repeats(graph: &Graph, id: NodeId) -> bool {
     let mut at = id;
     while matches!(graph.node(at).op, Op::Reshape(_) | Op::Permute(_)) {

@@ -1,8 +1,9 @@
-//! Scans whose bodies work on each element by itself, as one kernel with the loop inside.
+//! Turns a scan whose body works on each element by itself into one kernel with the loop inside.
 //!
-//! The elements are the leading axes that all carries and result slices share. What is left of their shapes is short
-//! and written out: an element of it is a register of its own, so sums over such axes, moves along them and gathers of
-//! them are instructions. A body that mixes elements, or is too long, stays a loop over kernels. Start at [`weave`].
+//! The elements are the leading axes that all carries and result slices share. The remaining axes are short and
+//! are unrolled: each of their elements is a register. So sums over such axes, moves along them and gathers
+//! from them become instructions. A body that mixes elements, or is too long, stays a loop over kernels. Start
+//! at [`weave`].
 
 mod absorb;
 mod bindings;
@@ -20,9 +21,9 @@ use crate::program::{BufferId, Code, Instr, Level, Reg, Site, Target, View};
 use absorb::absorb;
 pub use place::Homes;
 
-/// A scan as one kernel; buffers stand for the nodes of the same number, as in drafts.
+/// A scan as one kernel; a buffer stands for the node with the same number, as in drafts.
 pub struct Woven {
-    /// The axes of elements, then the positions.
+    /// The axes of elements, then the axis of loop positions.
     axes: Vec<usize>,
     tape: Vec<Instr>,
     carries: Vec<WovenCarry>,
@@ -30,21 +31,21 @@ pub struct Woven {
     stores: Vec<Written>,
     /// Nodes outside of the loop that the kernel loads.
     pub reads: Vec<NodeId>,
-    /// Ops that can meet bad data.
+    /// Ops that can fail on bad data.
     pub sites: Vec<Site>,
 }
 
 /// A carry of a woven scan.
 struct WovenCarry {
-    /// Before the first position.
+    /// Its value before the first position.
     start: Reg,
-    /// After a position.
+    /// Its value after a position.
     next: Reg,
-    /// The pick that the last one goes to, and where in it.
+    /// The pick node that receives the last value, and where in it.
     last: Option<(NodeId, View)>,
 }
 
-/// The one kernel of a scan, if it can be one.
+/// The single kernel of a scan, if there can be one.
 pub fn weave(graph: &Graph, id: NodeId, target: &Target) -> Option<Woven> {
     let Op::Scan(scan) = &graph.node(id).op else { return None };
     let foreign = |op: &Op| {
@@ -54,7 +55,7 @@ pub fn weave(graph: &Graph, id: NodeId, target: &Target) -> Option<Woven> {
         return None;
     }
     let picks = picks(graph, id);
-    // As every other program's graph, so that both ways of running a loop compute the same.
+    // Simplified like the graph of every program, so that both ways to run a loop compute the same bits.
     let (body, outputs) = simplify(&scan.body, &scan.outputs);
     let scan = &Scan { body, outputs, ..(**scan).clone() };
     let given: Vec<(Shape, DType)> =
@@ -70,7 +71,7 @@ pub fn weave(graph: &Graph, id: NodeId, target: &Target) -> Option<Woven> {
         let size = shapes[0].get(axis);
         size.is_some() && shapes.iter().all(|shape| shape.get(axis) == size)
     });
-    // Few axes written out are better than many; what is computed outside is better loaded than not woven.
+    // Unroll few axes rather than many; load what is computed outside rather than give up.
     let tries = (0..=shared.count()).rev().flat_map(|rank| [(rank, true), (rank, false)]);
     let mut tries = tries.filter_map(|(rank, mixed)| {
         let axes = shapes[0][..rank].iter().copied().chain([scan.steps]).collect();
@@ -79,7 +80,7 @@ pub fn weave(graph: &Graph, id: NodeId, target: &Target) -> Option<Woven> {
     tries.next()
 }
 
-/// The pick of every result of a scan, where there is one.
+/// The pick node of every result of a scan, where there is one.
 fn picks(graph: &Graph, id: NodeId) -> Vec<Option<NodeId>> {
     let Op::Scan(scan) = &graph.node(id).op else { return vec![] };
     let mut picks = vec![None; scan.outputs.len()];
@@ -91,12 +92,12 @@ fn picks(graph: &Graph, id: NodeId) -> Vec<Option<NodeId>> {
     picks
 }
 
-/// Sizes without those that are 1.
+/// The sizes other than 1.
 fn stripped(shape: &[usize]) -> Vec<usize> {
     shape.iter().copied().filter(|&size| size != 1).collect()
 }
 
-/// The graph that a node belongs to.
+/// Which graph a node belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum LoopScope {
     Body,
@@ -110,7 +111,7 @@ struct Weave<'a> {
     axes: Vec<usize>,
     tape: Vec<Instr>,
     memo: HashMap<(LoopScope, NodeId, Access), Reg>,
-    /// Where the parts of every carry lie, and the number of its first part.
+    /// For every carry: the index of its first part, and the views of its parts.
     homes: Vec<(usize, Vec<View>)>,
     /// Nodes outside that the kernel computes.
     absorbed: HashSet<NodeId>,
@@ -137,7 +138,7 @@ impl<'a> Weave<'a> {
         }
     }
 
-    /// All carries and results, or nothing.
+    /// All carries and results; `None` if any of them does not fit.
     fn finish(mut self, picks: &[Option<NodeId>], target: &Target) -> Option<Woven> {
         let scan = self.scan;
         let shape = |n: usize| scan.body.shape(scan.outputs[n]);
@@ -183,7 +184,7 @@ impl<'a> Weave<'a> {
         }
     }
 
-    /// An access for every element of what an element of the kernel has of this shape.
+    /// One access per unrolled element of a value with this shape.
     fn parts(&self, shape: &Shape) -> Option<Vec<Access>> {
         let (count, sizes) = (self.axes.len(), stripped(shape));
         let (outer, inner) = sizes.split_at(count - 1);
@@ -199,7 +200,7 @@ impl<'a> Weave<'a> {
         constants(inner, count).into_iter().map(access).collect()
     }
 
-    /// The access to a sequence from that to a slice.
+    /// The access to a whole sequence, from the access to one slice of it.
     fn along_time(&self, access: Access) -> Access {
         let (count, steps) = (self.axes.len(), self.scan.steps as i64);
         let mut time = Affine::axis(count, count - 1);
@@ -260,7 +261,7 @@ impl<'a> Weave<'a> {
         }
     }
 
-    /// Where an access lies, for what is no memory.
+    /// The position of an access as a view, for values that are not in memory.
     fn place(&self, access: &Access, shape: &Shape) -> View {
         View { guards: vec![], ..access.view(shape, self.axes.len()) }
     }
@@ -282,7 +283,7 @@ impl<'a> Weave<'a> {
             let whole = self.along_time(access.clone());
             return self.value(LoopScope::Outside, operand, &whole);
         }
-        // Another element's state is in another's registers.
+        // The state of another element is in that element's registers.
         let view = self.place(access, &self.outside.shape(operand));
         let (first, parts) = &self.homes[n];
         let part = first + parts.iter().position(|home| *home == view)?;
@@ -305,7 +306,7 @@ impl<'a> Weave<'a> {
             Op::Unary(unary) => Code::Unary(*unary, regs[0]),
             Op::Binary(binary) => Code::Binary(*binary, regs[0], regs[1]),
             Op::Select => Code::Select(regs[0], regs[1], regs[2]),
-            // As in drafts: what only changes how values are stored computes nothing.
+            // As in drafts: a cast that only changes the storage type computes nothing.
             Op::Cast(to) if to.register() == self.tape[regs[0].0 as usize].dtype && !to.is_narrow() => {
                 return Some(regs[0]);
             }
@@ -323,7 +324,7 @@ impl<'a> Weave<'a> {
         let (from, to, dtype) = (graph.shape(x), node.shape, node.dtype);
         let mut inner = access.through(&node.op, &from, &to, &self.axes).ok()?;
         let zero = Code::Constant(Scalar::of(dtype.register(), 0.0));
-        // Along an axis that is written out it is known whether an element is inside.
+        // Along an unrolled axis, it is known at compile time whether an element is inside.
         for guard in inner.guards.split_off(access.guards.len()) {
             if guard.coefficients.iter().any(|&c| c != 0) {
                 inner.guards.push(guard);
@@ -352,7 +353,7 @@ impl<'a> Weave<'a> {
         Some(reg)
     }
 
-    /// A reduction over axes that are written out, from the first element to the last.
+    /// A reduction over unrolled axes, from the first element to the last.
     fn reduce(
         &mut self,
         scope: LoopScope,
@@ -387,12 +388,13 @@ impl<'a> Weave<'a> {
                 None => value,
             });
         }
-        // Halves are summed as f32 and rounded once.
+        // f16 and bf16 are summed as f32 and rounded once.
         let rounds = node.dtype.is_narrow() && sizes.iter().product::<usize>() > 1;
         if rounds { self.emit(Code::Cast(all?, node.dtype), node.dtype) } else { all }
     }
 
-    /// An element at a position known only at run time: of memory outside, or chosen among registers.
+    /// An element at a position that is known only at run time: a load from memory outside, or a choice among
+    /// registers.
     fn gather(&mut self, id: NodeId, axis: usize, access: &Access) -> Option<Reg> {
         let body = &self.scan.body;
         let node = body.node(id);
@@ -422,7 +424,7 @@ impl<'a> Weave<'a> {
         self.choose(x, axis, &rest, position, site)
     }
 
-    /// What a load of a node outside is, noted as read.
+    /// The load of a node outside, which is recorded as read.
     fn loaded(&mut self, operand: NodeId, access: &Access) -> Option<Code> {
         let reg = self.load(operand, access)?;
         let code = self.tape.pop().map(|instr| instr.code);
@@ -451,7 +453,7 @@ impl<'a> Weave<'a> {
             let value = self.value(LoopScope::Body, x, &one)?;
             chosen = Some(match chosen {
                 None => value,
-                // From one position on, this element and not one before it: so positions are clamped.
+                // Each comparison takes this element from a certain position on, so positions are clamped.
                 Some(before) => {
                     let number = self.emit(Code::Constant(Scalar::int(kind, k as i64)), kind)?;
                     let code = Code::Binary(Binary::GreaterEqual, checked, number);
@@ -464,7 +466,7 @@ impl<'a> Weave<'a> {
     }
 }
 
-/// Every position of these sizes as forms that do not move, row-major.
+/// All positions within these sizes as constant forms, row-major.
 fn constants(sizes: &[usize], axes: usize) -> Vec<Vec<Affine>> {
     let mut all = vec![vec![]];
     for &size in sizes {

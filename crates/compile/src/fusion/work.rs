@@ -1,5 +1,4 @@
-//! Pieces of work and how they hang together: what each reads and writes, and an order in which
-//! producers come first.
+//! Pieces of work and their dependencies: what each reads and writes, and a topological order.
 
 use std::collections::HashSet;
 
@@ -13,7 +12,7 @@ use crate::planning::bundle_sums::Sum;
 pub enum Work {
     /// A drafted kernel, fused or product.
     Draft(Box<Draft>),
-    /// A scatter, scan or custom node, which has an archetype of its own.
+    /// A scatter, scan or custom node, which has its own form of kernel.
     Node(NodeId),
     /// Small sums that go to one pack.
     Sums(Vec<Sum>),
@@ -31,7 +30,7 @@ pub fn touches(graph: &Graph, materialized: &[bool], work: &Work) -> (Vec<NodeId
             (reads, draft.results.iter().map(|r| r.node).collect())
         }
         Work::Node(id) => {
-            // What is not in memory the work computes itself, from what is.
+            // Work computes by itself what is not materialized, from what is.
             let reads =
                 graph.node(*id).operands.iter().flat_map(|&o| below(graph, o, materialized)).collect();
             let picks = graph
@@ -71,8 +70,8 @@ fn owners(graph: &Graph, works: &[Work]) -> Vec<usize> {
     owner
 }
 
-/// Nodes computed along the way by kernels that wait for each other in a circle: each alone would
-/// do, but one needs a result of the other and the other one of the first.
+/// Nodes computed along the way by kernels that depend on each other in a cycle. Each node would be fine alone,
+/// but the first kernel needs a result of the second, and the second needs one of the first.
 pub fn tangled(graph: &Graph, works: &[Work]) -> Vec<NodeId> {
     let owner = owners(graph, works);
     let before: Vec<Vec<usize>> = works
@@ -82,7 +81,7 @@ pub fn tangled(graph: &Graph, works: &[Work]) -> Vec<NodeId> {
             producers(graph, &owner, work).iter().map(|n| owner[n.index()]).filter(|&j| j != i).collect()
         })
         .collect();
-    // What waits for nothing that is left, or is waited for by nothing that is left, is in no circle.
+    // Work without remaining predecessors or without remaining successors is in no cycle.
     let mut after = vec![Vec::new(); works.len()];
     before.iter().enumerate().for_each(|(i, list)| list.iter().for_each(|&j| after[j].push(i)));
     let mut left = vec![true; works.len()];
@@ -95,7 +94,7 @@ pub fn tangled(graph: &Graph, works: &[Work]) -> Vec<NodeId> {
     works.iter().zip(left).filter(|(_, left)| *left).flat_map(|(work, _)| extra(work)).collect()
 }
 
-/// Takes away, one after the other, what waits for nothing that is left.
+/// Repeatedly removes work without remaining predecessors.
 fn peel(before: &[Vec<usize>], after: &[Vec<usize>], left: &mut [bool]) {
     let mut waits: Vec<usize> = before.iter().map(|list| list.iter().filter(|&&j| left[j]).count()).collect();
     let mut free: Vec<usize> = (0..left.len()).filter(|&i| left[i] && waits[i] == 0).collect();
@@ -110,14 +109,12 @@ fn peel(before: &[Vec<usize>], after: &[Vec<usize>], left: &mut [bool]) {
     }
 }
 
-/// Producers first; otherwise as the graph has them.
+/// Topological order, producers first; ties are broken by graph order.
 pub fn order(graph: &Graph, works: Vec<Work>) -> Vec<Work> {
     let latest = |work: &Work| match work {
         Work::Draft(draft) => draft.results.iter().map(|r| r.node).max().expect("a kernel writes something"),
         Work::Node(id) => *id,
-        Work::Sums(sums) => {
-            sums.iter().map(|sum| sum.result).max().expect("sums are joined by twos at least")
-        }
+        Work::Sums(sums) => sums.iter().map(|sum| sum.result).max().expect("at least two sums are joined"),
     };
     let mut works = works;
     works.sort_by_key(latest);
@@ -129,12 +126,12 @@ pub fn order(graph: &Graph, works: Vec<Work>) -> Vec<Work> {
     let mut state = vec![Visit::New; works.len()];
     let mut sorted = Vec::with_capacity(works.len());
     for first in 0..works.len() {
-        // Every entry is a piece of work and its producers that are still to be visited, the next one last.
+        // Each entry is a piece of work and its producers still to be visited, the next one last.
         let mut stack: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut next = Some(first);
         loop {
             if let Some(i) = next.take().filter(|&i| state[i] != Visit::Done) {
-                assert!(state[i] == Visit::New, "kernels wait for each other");
+                assert!(state[i] == Visit::New, "kernels depend on each other in a cycle");
                 state[i] = Visit::Open;
                 let mut waits = before(i);
                 waits.reverse();
@@ -153,7 +150,7 @@ pub fn order(graph: &Graph, works: Vec<Work>) -> Vec<Work> {
     sorted.into_iter().map(|i| slots[i].take().expect("visited once")).collect()
 }
 
-/// How far a piece of work is on its way into the order.
+/// Progress of the depth-first search at a piece of work.
 #[derive(Clone, Copy, PartialEq)]
 enum Visit {
     New,
@@ -183,7 +180,7 @@ fn producers(graph: &Graph, owner: &[usize], work: &Work) -> Vec<NodeId> {
     found
 }
 
-/// Which nodes others are computed from: a search whose marks are used again.
+/// Ancestor queries: a search that reuses its marks.
 pub struct Ancestors {
     /// The number of the last search that met each node.
     met: Vec<u32>,
@@ -196,7 +193,7 @@ impl Ancestors {
         Ancestors { met: vec![0; graph.nodes.len()], search: 0 }
     }
 
-    /// Whether any of these nodes is computed from `ancestor`, or is it.
+    /// Whether any of these nodes is `ancestor` or is computed from it.
     pub fn include(&mut self, graph: &Graph, nodes: &[NodeId], ancestor: NodeId) -> bool {
         self.search += 1;
         let mut stack = nodes.to_vec();
@@ -204,7 +201,7 @@ impl Ancestors {
             if id == ancestor {
                 return true;
             }
-            // Operands come before their users, so nothing below the ancestor leads to it.
+            // Operands come before their users, so nodes before the ancestor cannot lead to it.
             if id > ancestor && self.met[id.index()] != self.search {
                 self.met[id.index()] = self.search;
                 stack.extend(&graph.node(id).operands);

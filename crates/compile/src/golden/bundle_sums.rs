@@ -1,4 +1,4 @@
-//! Small sums that go to one array, as one kernel.
+//! Small sums that go to one array become one kernel.
 
 use super::{check_program, gpu};
 

@@ -1,4 +1,4 @@
-//! Convolutions that read along channels which lie last.
+//! Convolutions whose operands are copied with the channels last.
 
 use super::{check, gpu};
 use crate::program::Target;

@@ -1,4 +1,4 @@
-//! Copies of values that would need two places.
+//! Copies of values that would need two locations in memory.
 
 use super::check;
 use crate::program::Target;

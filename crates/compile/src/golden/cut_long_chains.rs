@@ -4,7 +4,7 @@ use crate::compile;
 use crate::golden::{compare, parse};
 use crate::program::{Kernel, Program, Target};
 
-/// `exp(exp(… x))`, so many times.
+/// `exp(exp(… x))`, nested `length` times.
 fn chain(length: usize) -> String {
     let steps: String = (0..length).map(|n| format!("n{} = exp n{n}\n", n + 1)).collect();
     format!("n0 = input(0) : f32[8]\n{steps}return n{length}")
@@ -31,7 +31,8 @@ fn what_one_tape_holds_is_one_kernel() {
 
 #[test]
 fn a_long_chain_is_several_kernels() {
-    // Pieces of the cost that a kernel of a long program may have are joined again up to what one holds.
+    // Each piece stays within the cost limit for long programs; then pieces are merged again up to what one
+    // kernel holds.
     check_outline(
         &chain(260),
         "

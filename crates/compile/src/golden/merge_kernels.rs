@@ -1,4 +1,4 @@
-//! Kernels over one space that share data, joined.
+//! Merging of kernels over one space that share data.
 
 use super::check_program;
 use crate::program::Target;

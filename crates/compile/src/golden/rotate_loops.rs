@@ -1,4 +1,4 @@
-//! Loops that begin with the product that they ended with.
+//! Loops that begin with the product that they ended with before.
 
 use super::{check, gpu};
 use crate::program::Target;

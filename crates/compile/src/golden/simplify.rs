@@ -1,4 +1,4 @@
-//! What is left of graphs once everything that need not be computed is gone.
+//! What is left of a graph once redundant work is removed.
 
 use super::check;
 use crate::program::Target;

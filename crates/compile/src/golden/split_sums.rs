@@ -1,4 +1,4 @@
-//! Long sums in parts, where a device would otherwise idle.
+//! Long sums cut into parts, where the device would otherwise idle.
 
 use super::{check, gpu};
 

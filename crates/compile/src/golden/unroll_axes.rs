@@ -1,4 +1,4 @@
-//! Tiny axes on which conditions depend, written out.
+//! Tiny axes that conditions depend on, unrolled.
 
 use super::check_program;
 use crate::program::Target;

@@ -1,4 +1,4 @@
-//! Steps that do not wait for each other, in one wave.
+//! Steps that do not depend on each other share a wave.
 
 use super::check_program;
 use crate::program::Target;

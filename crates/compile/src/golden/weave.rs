@@ -1,4 +1,4 @@
-//! Loops whose bodies work on each element by itself, as one kernel.
+//! Loops whose bodies work on each element by itself become one kernel.
 
 use super::{check_program, gpu};
 

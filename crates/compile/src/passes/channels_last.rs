@@ -1,8 +1,9 @@
-//! Lays what convolutions read with the channels last, where a device reads four neighbors at once.
+//! Copies the operands of convolutions so that the channels come last, where a device reads four neighbors at
+//! once.
 //!
-//! Windows move along the axes of an image, so neighbors there are rarely aligned and each needs a condition of
-//! its own; along the channels four neighbors are always read or left out together. The copies cost little beside the
-//! product; a cast to halves rides on them.
+//! Windows move along the axes of an image, so neighbors there are rarely aligned, and each needs its own
+//! condition. Along the channels, four neighbors are always read or skipped together. The copies are cheap
+//! compared with the product, and a cast to f16 is fused into them.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use crate::fusion::product::Roles;
 use crate::passes::limits;
 use crate::program::Target;
 
-/// Rewrites the graph for the target; returns where the outputs went. `None` if no convolution gains by it.
+/// Rewrites the graph for the target; returns the new graph and outputs. `None` if no convolution gains by it.
 pub fn channels_last(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
     let wanted =
         |node: &Node| matches!(&node.op, Op::Contract(c) if worth(c, graph.dtype(node.operands[0]), target));
@@ -46,7 +47,8 @@ fn worth(contraction: &Contraction, dtype: DType, target: &Target) -> bool {
     lhs != rhs && contraction.sizes.iter().product::<usize>() >= least && Roles::of(contraction).is_some()
 }
 
-/// The convolution over copies of its operands with the channels last, if there are channels in fours.
+/// The convolution over copies of its operands with the channels last, if the number of channels is a multiple
+/// of four.
 fn rewrite(
     graph: &mut Graph,
     contraction: &Contraction,
@@ -56,7 +58,7 @@ fn rewrite(
     let sides = [&contraction.lhs, &contraction.rhs];
     let image = usize::from(sides[0].iter().all(|map| map.plain().is_some()));
     let channel = sides[image].iter().rev().find_map(IndexMap::plain)?;
-    // The other operand has the channels too, or its own free axis is laid last.
+    // The other operand has the channels too; otherwise its own free axis goes last.
     let free = |map: &IndexMap| map.plain().filter(|axis| contraction.out.contains(axis));
     let reads = |axis: usize| sides[1 - image].iter().any(|map| map.plain() == Some(axis));
     let other = if reads(channel) { channel } else { sides[1 - image].iter().rev().find_map(free)? };
@@ -80,7 +82,7 @@ fn rewrite(
     }
     let product = graph.contract(renumbered(new, channel), moved[0], moved[1]);
     let Some(place) = place else { return Some(product) };
-    // Back to where the channels were.
+    // Permutes the result back to the original axis order.
     let rank = contraction.out.len();
     let mut order: Vec<usize> = (0..rank - 1).collect();
     order.insert(place, rank - 1);
@@ -93,7 +95,7 @@ fn last(graph: &mut Graph, id: NodeId, dim: usize) -> NodeId {
     if dim + 1 == rank {
         return id;
     }
-    // Work on many operands is done where they lie; only its result is turned.
+    // Work on many operands is done in their layout; only its result is permuted.
     let below = match graph.node(id).op {
         Op::Cast(_) => graph.node(id).operands[0],
         _ => id,
@@ -105,7 +107,8 @@ fn last(graph: &mut Graph, id: NodeId, dim: usize) -> NodeId {
     graph.push(Op::Barrier(0), &[moved])
 }
 
-/// The contraction with an axis numbered last: within rows, columns and terms, axes follow their numbers.
+/// The contraction with one axis renumbered as the last. Within rows, columns and terms, axes are ordered by
+/// number.
 fn renumbered(mut contraction: Contraction, axis: usize) -> Contraction {
     let last = contraction.sizes.len() - 1;
     let number = |a: &mut usize| {

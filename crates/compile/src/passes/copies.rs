@@ -1,7 +1,7 @@
-//! Copies where one value would need two places, so that planning gives every node one.
+//! Copies values that would need two locations in memory, so that planning can give every node one.
 //!
-//! Parts of a pack share an allocation. A kernel that reads one part and writes another would read and write one
-//! allocation, which no GPU takes. Such a part gets a place of its own, and the pack a copy.
+//! Parts of a pack share an allocation. A kernel that reads one part and writes another would read and write
+//! one allocation, which GPUs do not allow. Such a part gets its own memory, and the pack gets a copy of it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,9 +31,9 @@ pub fn clashes(graph: &Graph, fused: &FusedGraph) -> HashSet<NodeId> {
     found
 }
 
-/// Puts a copy wherever one value would need two places: a leaf or a repeated node as an output or
-/// as a part of a pack, and the parts of packs that are to lie `apart`. What a loop in one kernel gives is written
-/// where it belongs.
+/// Inserts a copy wherever one value would need two locations: for a leaf or a repeated node that is an output
+/// or a part of a pack, and for the parts of packs listed in `apart`. Results of a woven loop need no copy: the
+/// kernel writes them where they belong.
 pub fn copies(
     graph: &Graph,
     outputs: &[NodeId],

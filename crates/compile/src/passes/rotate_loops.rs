@@ -1,8 +1,9 @@
-//! Loops whose trips end with a product that is cut into parts begin with it instead, so that adding up the parts
-//! is fused with the work that follows in the next trip.
+//! Rotates loops whose trips end with a product that is split into parts: they begin with the product instead.
+//! Then adding up the parts is fused with the work that follows.
 //!
-//! A carry `y' = u · w` with `w` the same at every position is not carried: `u` is, and a trip starts by computing `y`
-//! from it. What else is added to `y'` stays a carry. Start at [`rotate`].
+//! Take a carry `y' = u · w` where `w` is the same at every position. Instead of `y`, the loop carries `u`, and
+//! each trip starts by computing `y` from it. Anything else that is added to `y'` stays a carry. Start at
+//! [`rotate`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use farad_ir::{Binary, Contraction, Graph, NodeId, Op, Scalar, Scan, Shape};
 use crate::passes::split_sums::cuts;
 use crate::program::Target;
 
-/// Rewrites the graph's scans for the target; returns where the outputs went. `None` if there is no scan.
+/// Rewrites the graph's scans for the target; returns the new graph and outputs. `None` if there is no scan.
 pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
     if !graph.nodes.iter().any(|node| matches!(node.op, Op::Scan(_))) {
         return None;
@@ -38,7 +39,7 @@ pub fn rotate(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Gra
     Some((new, outputs))
 }
 
-/// How a carry is computed: products with constants, and the rest.
+/// How a carry is computed: products with loop constants, and the rest.
 #[derive(Clone, Default)]
 struct Turn {
     products: Vec<ConstantProduct>,
@@ -51,14 +52,14 @@ struct ConstantProduct {
     contraction: Arc<Contraction>,
     /// The operand that changes from position to position.
     varying: NodeId,
-    /// The one that does not.
+    /// The operand that does not change.
     fixed: NodeId,
-    /// Whether the left one varies.
+    /// Whether the left operand is the one that varies.
     varies_left: bool,
 }
 
 impl ConstantProduct {
-    /// The product of other operands.
+    /// The same product with other operands.
     fn push(&self, graph: &mut Graph, varying: NodeId, fixed: NodeId) -> NodeId {
         let (lhs, rhs) = if self.varies_left { (varying, fixed) } else { (fixed, varying) };
         graph.contract((*self.contraction).clone(), lhs, rhs)
@@ -66,7 +67,7 @@ impl ConstantProduct {
 }
 
 impl Turn {
-    /// For every carry how it is turned, if any is.
+    /// For every carry, how it is rotated; `None` if no carry can be.
     fn all(scan: &Scan, target: &Target) -> Option<Vec<Turn>> {
         if scan.steps < 2 {
             return None;
@@ -106,14 +107,14 @@ impl Turn {
     }
 }
 
-/// A scan that was turned, in its graph.
+/// A rotated scan, in the new graph.
 struct Turned {
     node: NodeId,
     kinds: Vec<(Shape, farad_ir::DType)>,
     turns: Vec<Turn>,
-    /// The number of each old carry's first new one.
+    /// The index of the first new carry for each old carry.
     first: Vec<usize>,
-    /// What the body's nodes that are constants stand for.
+    /// The nodes that loop constants of the body stand for.
     constants: HashMap<NodeId, NodeId>,
     carries: usize,
 }
@@ -122,7 +123,7 @@ impl Turned {
     fn push(graph: &mut Graph, scan: &Scan, turns: Vec<Turn>, operands: &[NodeId]) -> Turned {
         let (mut starts, mut first) = (Vec::new(), Vec::new());
         let mut sequences = operands[scan.carries..scan.carries + scan.sequences].to_vec();
-        // The sequence that brings a carry's start to the first trip.
+        // The sequence that passes a carry's start value to the first trip.
         let mut brings = vec![None; scan.carries];
         for (n, turn) in turns.iter().enumerate() {
             first.push(starts.len());
@@ -167,11 +168,11 @@ impl Turned {
         if !turn.rest.is_empty() {
             terms.push(pick(graph, self.first[n] + turn.products.len()));
         }
-        terms.into_iter().reduce(|a, b| graph.add(a, b)).expect("a carry is computed from something")
+        terms.into_iter().reduce(|a, b| graph.add(a, b)).expect("a carry has terms")
     }
 }
 
-/// The body of a turned scan.
+/// The body of a rotated scan.
 struct Body<'a> {
     old: &'a Scan,
     carries: usize,
@@ -200,7 +201,7 @@ impl Body<'_> {
         let constant = |n: usize| inputs[n - old.carries - old.sequences + slices.end];
         let number = |id: NodeId| match old.body.node(id).op {
             Op::Input(n) => n,
-            _ => unreachable!("checked when the carry was turned"),
+            _ => unreachable!("checked when the carry was rotated"),
         };
         let mut carried = Vec::new();
         for (n, turn) in turns.iter().enumerate() {
@@ -242,7 +243,7 @@ fn zero(graph: &Graph, id: NodeId) -> bool {
     matches!(graph.node(at).op, Op::Constant(scalar) if scalar.as_f64() == 0.0)
 }
 
-/// A sequence of zeros but for the position where a scan starts.
+/// A sequence that is `x` at the first trip's position and zero elsewhere.
 fn at_first(graph: &mut Graph, x: NodeId, steps: usize, reverse: bool) -> NodeId {
     let shape = graph.shape(x);
     let sizes: Vec<usize> = std::iter::once(1).chain(shape.iter().copied()).collect();
@@ -260,7 +261,8 @@ mod tests {
 
     const SIZE: usize = 512;
 
-    /// `y' = tanh(y) · w + rest` over four positions of `x`, which is added to the first result; all outputs.
+    /// `y' = tanh(y) · w + rest` over four positions of `x`, which is added to the first result; returns the
+    /// graph and all outputs.
     fn graph(rest: bool, zero: bool, reverse: bool) -> (Graph, Vec<NodeId>) {
         let (row, square) = (Shape::new(&[2, SIZE]), Shape::new(&[SIZE, SIZE]));
         let mut body = Graph::new();

@@ -1,8 +1,8 @@
-//! Removes what need not be computed: constants, identities, moves that undo each other, common
-//! subexpressions, dead nodes.
+//! Removes redundant work: constants, identities, movement ops that undo each other, common subexpressions,
+//! dead nodes.
 //!
-//! Invariant: values change at most by rounding. `0 · x`, `x - x` and `x / x` stay, since `x` may be infinite or no number, and
-//! so does `x + 0` on floats, which makes -0 to 0.
+//! Invariant: values change at most by rounding. `0 · x`, `x - x` and `x / x` stay, because `x` may be infinite
+//! or NaN. So does `x + 0` on floats, because it turns -0 into 0.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use farad_ir::{Binary, DType, Graph, Node, NodeId, Op, Reduce, Scalar, Scan, Sha
 
 use crate::fusion::product::Roles;
 
-/// The graph with only what `outputs` need, and where they went.
+/// The graph with only what `outputs` need, and the new outputs.
 pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let needed = graph.reachable(outputs);
     let mut pass =
@@ -44,8 +44,8 @@ pub fn simplify(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     prune(&pass.graph, &map.all(outputs))
 }
 
-/// Whether all of a node is read in slices that are cast to the same halves: then the whole is cast once, and the
-/// slices are views.
+/// Whether a node is read only in slices that together cover it and are all cast to the same half-precision
+/// dtype. Then the whole is cast once, and the slices are views.
 fn cut_up(graph: &Graph, whole: NodeId, readers: &[Vec<NodeId>]) -> bool {
     let slices = &readers[whole.index()];
     let size: usize = slices.iter().map(|&id| graph.shape(id).numel()).sum();
@@ -54,7 +54,7 @@ fn cut_up(graph: &Graph, whole: NodeId, readers: &[Vec<NodeId>]) -> bool {
     size == graph.shape(whole).numel() && slices.iter().all(is_f16)
 }
 
-/// Whether a node is only moved about and then cast to halves.
+/// Whether a node only goes through movement ops and then a cast to half precision.
 fn becomes_halves(graph: &Graph, id: NodeId, readers: &[Vec<NodeId>]) -> bool {
     let mut at = id;
     while let [reader] = readers[at.index()][..] {
@@ -67,7 +67,7 @@ fn becomes_halves(graph: &Graph, id: NodeId, readers: &[Vec<NodeId>]) -> bool {
     false
 }
 
-/// Whether a node has one user and, where it is a cast, so has what it casts.
+/// Whether a node has one user and, if it is a cast, its operand has one as well.
 fn used_once(graph: &Graph, id: NodeId, users: &[usize]) -> bool {
     let mut at = id;
     while users[at.index()] == 1 {
@@ -87,8 +87,8 @@ fn prune(graph: &Graph, outputs: &[NodeId]) -> (Graph, Vec<NodeId>) {
     (kept, outputs)
 }
 
-/// Scans whose results a later scan over the same operands gives as well (a gradient asks for the
-/// carries too): each becomes the wider one, and equal nodes are merged.
+/// Scans whose results another scan over the same operands also gives (a gradient asks for the carries too).
+/// Each is replaced by the wider scan, and equal nodes are merged.
 fn wider_scans(graph: &Graph, needed: &[bool]) -> HashMap<NodeId, Arc<Scan>> {
     let scans: Vec<(NodeId, &Arc<Scan>)> = graph
         .ids()
@@ -114,9 +114,9 @@ fn wider_scans(graph: &Graph, needed: &[bool]) -> HashMap<NodeId, Arc<Scan>> {
 struct Simplify {
     graph: Graph,
     seen: HashMap<Node, NodeId>,
-    /// Pointwise nodes that were moved to the shape of the contraction they follow.
+    /// Pointwise nodes that were moved to the shape of the contraction that they follow.
     flat: HashSet<NodeId>,
-    /// Slices of what is cast whole.
+    /// Slices of nodes that are cast as a whole.
     cut: HashSet<NodeId>,
 }
 
@@ -141,7 +141,7 @@ impl Simplify {
         let of: Vec<(Shape, DType)> =
             operands.iter().map(|&o| (self.graph.shape(o), self.graph.dtype(o))).collect();
         let (shape, dtype) =
-            op.infer(&of).unwrap_or_else(|error| panic!("simplify built a wrong op: {error}"));
+            op.infer(&of).unwrap_or_else(|error| panic!("simplify built an invalid op: {error}"));
         self.add(Node { op, operands: operands.to_vec(), shape, dtype, location: None, region: None })
     }
 
@@ -150,7 +150,7 @@ impl Simplify {
         self.spread(constant, shape)
     }
 
-    /// One number repeated to a shape.
+    /// One number expanded to a shape.
     fn spread(&mut self, number: NodeId, shape: Shape) -> NodeId {
         if shape.rank() == 0 {
             return number;
@@ -159,7 +159,8 @@ impl Simplify {
         self.push(Op::Expand(shape), &[ones])
     }
 
-    /// A contraction whose result is only wanted permuted, or cast and permuted, gives it so.
+    /// If the result of a contraction is only used permuted, or cast and permuted, the contraction writes it in
+    /// that order.
     fn permuted_product(&mut self, order: &[usize], x: NodeId) -> Option<NodeId> {
         let (mut casts, mut at) = (Vec::new(), x);
         while let Op::Cast(to) = self.graph.node(at).op {
@@ -170,7 +171,8 @@ impl Simplify {
         let Op::Contract(contraction) = &inner.op else { return None };
         let mut permuted = (**contraction).clone();
         permuted.out = order.iter().map(|&axis| contraction.out[axis]).collect();
-        // Batch axes come first in a matrix product; what would end as a plain sum is not worth it.
+        // Batch axes come first in a matrix product. Do not permute if the result would no longer run as a
+        // product.
         if Roles::of(contraction).is_some() && Roles::of(&permuted).is_none() {
             return None;
         }
@@ -178,7 +180,7 @@ impl Simplify {
         Some(casts.into_iter().rev().fold(product, |x, to| self.push(Op::Cast(to), &[x])))
     }
 
-    /// The value that every element of a node has, if that is known, as its dtype holds it.
+    /// The value of every element of a node, if it is constant, as its dtype holds it.
     fn constant(&self, id: NodeId) -> Option<Scalar> {
         let mut at = id;
         loop {
@@ -196,8 +198,7 @@ impl Simplify {
         }
     }
 
-    /// The node of one number that every element of a node has: a constant, a number given with the run, or a product of
-    /// such.
+    /// The scalar node that gives the value of every element: a constant, a parameter, or a product of these.
     fn number(&self, id: NodeId) -> Option<NodeId> {
         let mut at = id;
         while self.graph.node(at).op.is_movement() {
@@ -262,8 +263,8 @@ impl Simplify {
         }
     }
 
-    /// A cast to fewer bytes comes before what only moves its elements about, so that all views of a tensor
-    /// share one.
+    /// Moves a cast to fewer bytes before the movement op below it, so that all views of a tensor share one
+    /// cast.
     fn narrowed(&mut self, to: DType, id: NodeId, moved: &Node) -> Option<NodeId> {
         let (mut moves, mut at) = (Vec::new(), id);
         loop {
@@ -283,8 +284,8 @@ impl Simplify {
         Some(moves.into_iter().rev().fold(cast, |x, op| self.push(op, &[x])))
     }
 
-    /// Pointwise work on a reshaped product (a batch of rows folded into one axis) is done in the
-    /// product's own shape, so that its kernel can do it.
+    /// Pointwise work on a reshaped product (a batch of rows folded into one axis) moves to the product's own
+    /// shape, so that the product's kernel can do it.
     fn follow_contraction(&mut self, node: &Node) -> Option<NodeId> {
         let source = |pass: &Simplify, id: NodeId| match &pass.graph.node(id).op {
             Op::Reshape(_) => Some(pass.graph.node(id).operands[0]),
@@ -306,8 +307,8 @@ impl Simplify {
         Some(self.push(Op::Reshape(node.shape), &[inner]))
     }
 
-    /// A reshape that only merges axes, of a repeat that is whole on each of the merged groups, is a
-    /// repeat of a reshape.
+    /// A reshape that only merges axes of an expand becomes an expand of a reshape, if each merged group is
+    /// either all expanded or not at all.
     fn merged_expand(&mut self, source: NodeId, from: Shape, to: Shape) -> Option<NodeId> {
         let before = self.graph.shape(source);
         let (mut sizes, mut axis) = (Vec::new(), 0);
@@ -333,8 +334,8 @@ impl Simplify {
         Some(self.push(Op::Expand(to), &[source]))
     }
 
-    /// Whether a node has no elements, or is made of none and so zero. Nothing needs to be computed
-    /// for it, and kernels never see an empty operand.
+    /// Whether a node has no elements, or is reduced from none and so is zero. Nothing is computed for it, and
+    /// kernels never see an empty operand.
     fn is_nothing(&self, node: &Node) -> bool {
         let empty = |id: &NodeId| self.graph.shape(*id).numel() == 0;
         let filled = node.op.is_movement() && self.constant(node.operands[0]).is_some();
@@ -401,8 +402,8 @@ impl Simplify {
         }
     }
 
-    /// A division by a value that is repeated many times, as a row's sum is, is a product with its
-    /// reciprocal. Not for numbers, where exact quotients are expected.
+    /// A division by a value that is repeated many times, such as a row's sum, becomes a product with its
+    /// reciprocal. Not for scalars, where exact quotients are expected.
     fn by_repeated(&mut self, a: NodeId, b: NodeId) -> Option<NodeId> {
         let inner = self.graph.node(b).clone();
         let Op::Expand(_) = inner.op else { return None };
@@ -416,8 +417,8 @@ impl Simplify {
         Some(self.push(Op::Binary(Binary::Mul), &[a, repeated]))
     }
 
-    /// `(x · c) · d` as `x · (c·d)`, for float numbers, known or given with the run: so a number that is given instead
-    /// of known changes no bit.
+    /// `(x · c) · d` as `x · (c·d)`, for float constants and parameters alike. So it changes no bit whether a
+    /// number is a constant or a parameter.
     fn scaled(&mut self, x: NodeId, by: NodeId) -> Option<NodeId> {
         let d = self.number(by).filter(|&d| self.graph.dtype(d) == DType::F32)?;
         let inner = self.graph.node(x).clone();
@@ -430,7 +431,8 @@ impl Simplify {
             (Some(c), None) => (q, c),
             _ => return None,
         };
-        // A product that is infinite or fades out would not be what the two do one after the other.
+        // If the product of the constants overflows or underflows, it would differ from multiplying one after
+        // the other.
         if let (Some(c), Some(d)) = (self.constant(c), self.constant(d))
             && !((c.as_f64() * d.as_f64()) as f32).is_normal()
         {
@@ -467,7 +469,7 @@ impl Simplify {
         self.sum_of_repeats(reduce, axes, x)
     }
 
-    /// A sum over an axis that an expand made is a product with its size.
+    /// A sum over an expanded axis is a product with its size.
     fn sum_of_repeats(&mut self, reduce: Reduce, axes: &[usize], x: NodeId) -> Option<NodeId> {
         let inner = self.graph.node(x).clone();
         let Op::Expand(to) = &inner.op else { return None };
@@ -506,7 +508,7 @@ impl Simplify {
                     let both = order.iter().map(|&a| first[a]).collect();
                     Some(self.push(Op::Permute(both), &[y?]))
                 }
-                // Moving axes of size 1 about is a reshape.
+                // Permuting axes of size 1 is a reshape.
                 _ => {
                     let real: Vec<usize> = order.iter().copied().filter(|&a| from[a] != 1).collect();
                     real.is_sorted().then(|| self.push(Op::Reshape(to), &[x]))

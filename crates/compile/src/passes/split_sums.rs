@@ -1,6 +1,5 @@
-//! Cuts long sums into parts when the device would otherwise idle: a reduction with few results
-//! becomes two, and a product with few results and a long inner axis becomes a batch of products
-//! and a sum.
+//! Splits long sums when the device would otherwise idle. A reduction with few results becomes two reductions.
+//! A product with few results and a long inner axis becomes a batch of products and a sum.
 
 use std::cmp::Reverse;
 
@@ -11,7 +10,8 @@ use crate::passes::limits;
 use crate::passes::tiles::{self, ProductSizes};
 use crate::program::Target;
 
-/// Rewrites the graph for the target; returns where the outputs went. `None` if the target is busy with one position.
+/// Rewrites the graph for the target; returns the new graph and outputs. `None` if one position keeps the
+/// target busy.
 pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Graph, Vec<NodeId>)> {
     if target.parallel <= 1 {
         return None;
@@ -31,30 +31,31 @@ pub fn split(graph: &Graph, outputs: &[NodeId], target: &Target) -> Option<(Grap
     Some((new, outputs))
 }
 
-/// Parts to cut `length` terms into when there are `results` sums: about enough to fill the device,
-/// each at least `least` long.
+/// Into how many parts to split `length` terms when there are `results` sums: about enough to fill the device,
+/// each with at least `least` terms.
 fn parts(length: usize, results: usize, least: usize, target: &Target) -> usize {
     let wanted = target.parallel.div_ceil(results.max(1));
     wanted.min(length / least.max(1)).max(1).next_power_of_two()
 }
 
-/// A divisor of `length` near `wanted`: exact parts need no masks.
+/// A divisor of `length` near `wanted`: parts of equal length need no masks.
 fn divisor(length: usize, wanted: usize) -> Option<usize> {
     (wanted / 2..=wanted * 2).rev().filter(|d| *d > 1).find(|d| length.is_multiple_of(*d))
 }
 
-/// Reduced axes cut in two: parts, and what is reduced within a part.
+/// Reduced axes split in two: an index of the part, and the axes reduced within a part.
 struct SumCut {
-    /// All sizes, with one axis more if one was cut.
+    /// All sizes, with one more axis if one was split.
     sizes: Vec<usize>,
-    /// Axes that say which part.
+    /// Axes that index the parts.
     parts: Vec<usize>,
     /// Axes within a part.
     inner: Vec<usize>,
 }
 
 impl SumCut {
-    /// Takes whole axes, outermost first, while there are more parts wanted than they have, and a part of the next.
+    /// Takes whole axes as parts, outermost first, until there are enough parts, splitting the last axis if
+    /// needed.
     fn of(shape: &Shape, axes: &[usize], wanted: usize) -> Option<SumCut> {
         let mut cut = SumCut { sizes: vec![], parts: vec![], inner: vec![] };
         let mut left = wanted;
@@ -93,12 +94,12 @@ fn split_reduce(
     let shape = graph.shape(x);
     let length: usize = axes.iter().map(|&a| shape[a]).product();
     let results = shape.numel() / length.max(1);
-    // Whether the reduced axes are the innermost: then a workgroup takes a row, else a thread takes
-    // a column and more parts pay.
+    // If the reduced axes are the innermost, a workgroup takes a row. Otherwise a thread takes a column, and
+    // more parts pay off.
     let rows = axes.contains(&(shape.rank() - 1));
     let (lanes, least) = match rows {
         true => (limits::ROW_LANES, limits::ROW_TERMS),
-        // Several threads share a column, so fewer parts do.
+        // Several threads share a column, so fewer parts are enough.
         false if shape.numel() < limits::SHARED_COLUMNS => (limits::COLUMN_LANES, limits::COLUMN_TERMS),
         false => (1, limits::COLUMN_TERMS),
     };
@@ -109,7 +110,7 @@ fn split_reduce(
     if wanted <= 1 {
         return None;
     }
-    // Parts of a sum are rounded once, at the end.
+    // Parts are summed in f32 and rounded once, at the end.
     let dtype = graph.dtype(x);
     let x = if dtype.is_half() && reduce.row().rounds { graph.cast(x, DType::F32) } else { x };
     if let Some(SumCut { sizes, parts, inner }) = SumCut::of(&shape, axes, wanted) {
@@ -124,7 +125,7 @@ fn split_reduce(
     if !all {
         return None;
     }
-    // A whole sum of awkward length: pad with zeros to whole parts.
+    // No divisor fits: pad with zeros to a multiple of the part length.
     let chunk = length.div_ceil(wanted);
     let flat = graph.reshape(x, Shape::new(&[length]));
     let padded = graph.push(Op::Pad(vec![(0, chunk * wanted - length)]), &[flat]);
@@ -134,20 +135,20 @@ fn split_reduce(
     Some(graph.cast(whole, dtype))
 }
 
-/// How the sum of a product is cut.
+/// How the terms of a product are split.
 pub struct TermCut {
     /// Into how many parts.
     count: usize,
-    /// Over which axis.
+    /// Along which axis.
     axis: usize,
 }
 
-/// How the sum of a product of this dtype is cut, if it is.
+/// How to split the terms of a product of this dtype; `None` to leave it whole.
 pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     small_cuts(contraction, dtype, target).or_else(|| large_cuts(contraction, dtype, target))
 }
 
-/// Of products whose tiles are large, or of halves: as many parts as save time.
+/// For f16 products and products with large tiles: the number of parts that saves the most time.
 fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let is_f16 = dtype == DType::F16;
@@ -161,7 +162,7 @@ fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     if sizes.terms <= 2 * limits::WHOLE_TERMS {
         return None;
     }
-    // The outermost axis: what is left of the terms stays one piece of memory.
+    // Split the outermost axis: then the terms of a part stay contiguous in memory.
     let &inner = roles.inner.iter().find(|&&axis| contraction.sizes[axis] > 1)?;
     let length = contraction.sizes[inner];
     let offered = (1..=6).map(|power| 1 << power).filter(|count| length.is_multiple_of(*count));
@@ -169,7 +170,7 @@ fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     Some(TermCut { count, axis: inner })
 }
 
-/// Of products that would leave most of the device idle.
+/// For products that would leave most of the device idle.
 fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
     let plain = contraction.lhs.iter().chain(&contraction.rhs).all(|m| m.plain().is_some());
     let reduced = contraction.reduced();
@@ -179,21 +180,21 @@ fn small_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     }
     let terms: usize = reduced.iter().map(|&axis| contraction.sizes[axis]).product();
     let results = contraction.output().numel();
-    // Small tiles keep the device busy: what a split would save, adding up the parts costs.
+    // Small tiles keep the device busy: adding up the parts would cost what the split saves.
     if results * 2 >= target.parallel && terms <= limits::WHOLE_TERMS {
         return None;
     }
-    // A thread of the tiled kernel makes 64 results; below that many the tiles shrink.
+    // A thread of the tiled kernel computes 64 results; with fewer results, the tiles shrink.
     let wanted =
         parts(terms, results.div_ceil(limits::PRODUCT_RESULTS).max(1), limits::PRODUCT_TERMS, target)
             .min(limits::PRODUCT_PARTS);
-    // Products of halves are quick, so that each part is soon done.
+    // f16 products are fast, so each part finishes soon.
     let wanted = if dtype == DType::F16 && wanted > 1 { wanted.max(limits::HALF_PARTS) } else { wanted };
     if wanted <= 1 || results * 4 >= target.parallel * 16 {
         return None;
     }
-    // An axis that both operands have as it is, if it is long enough, else the longest; of equals the first, which
-    // lies furthest apart in memory.
+    // An axis that both operands index directly, if it is long enough; otherwise the longest. Among equals the
+    // first, which has the largest stride.
     let is_plain = |axis: usize| {
         [&contraction.lhs, &contraction.rhs].iter().all(|maps| maps.iter().any(|m| m.plain() == Some(axis)))
     };
@@ -232,14 +233,14 @@ fn split_inner(
         return None;
     }
     let partial = graph.contract(new, lhs, rhs);
-    // Parts of a sum are rounded once, at the end.
+    // Parts are summed in f32 and rounded once, at the end.
     let partial = if dtype.is_half() { graph.cast(partial, DType::F32) } else { partial };
     let whole = graph.reduce(Reduce::Sum, partial, &[0]);
     Some(graph.cast(whole, dtype))
 }
 
-/// Lets maps read an axis that is now two, `part` with steps of `step` and `inner`. An operand's axis that is just this
-/// one is cut in two itself, as long as there is room for one more.
+/// Rewrites the index maps for an axis that was split in two: `part` with stride `step`, and `inner`. An
+/// operand's axis that is exactly the split axis is itself split in two, if the rank allows one more.
 fn cut(
     graph: &mut Graph,
     operand: &mut NodeId,

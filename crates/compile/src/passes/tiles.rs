@@ -1,28 +1,28 @@
-//! What a product takes on a GPU, by the tile that a workgroup makes: one model for the tile that a product gets and for
-//! the parts that its terms are cut into. Figures were measured on a large GPU; every GPU gets the same rule, so that
-//! runs repeat.
+//! The cost model of a product on a GPU, by the tile that a workgroup computes. It chooses both the tile of a
+//! product and the number of parts that its terms are split into. The figures were measured on one large GPU;
+//! every GPU uses the same rule, so that runs are reproducible.
 //!
-//! Invariant: costs are in one unit, a multiplication of the first tile on a full device.
+//! Invariant: all costs are in one unit, a multiplication with the first tile on a full device.
 
 /// Processors of a large GPU: those of an H200, on which the tiles were measured. Not measured itself.
 pub const PROCESSORS: usize = 132;
 
-/// A tile's rows and columns, and how it does.
+/// The size of a tile and its speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TileCost {
     /// Rows of the result.
     pub m: usize,
     /// Columns of the result.
     pub n: usize,
-    /// Terms taken at once.
+    /// Terms processed per step.
     pub k: usize,
-    /// The part of the first tile's speed that it reaches when the device is full.
+    /// Its speed relative to the first tile, when the device is full.
     pub speed: f64,
-    /// Terms that take as long as starting and finishing it.
+    /// Overhead of starting and finishing, as a number of terms.
     pub extra: usize,
-    /// Workgroups that run on a processor together and so end together.
+    /// Workgroups that share a processor and so finish together.
     pub together: usize,
-    /// Rounds that take as long as one workgroup alone on a processor, which waits for memory.
+    /// Rounds that a single workgroup on a processor takes, because nothing hides its memory latency.
     pub alone: f64,
     /// Whether it multiplies f16 only.
     pub is_f16: bool,
@@ -55,7 +55,7 @@ pub struct ProductSizes {
 }
 
 impl TileCost {
-    /// What a product should take: rounds of workgroups over so many processors.
+    /// The predicted cost: rounds of workgroups over this many processors.
     pub fn of(&self, sizes: ProductSizes, processors: usize) -> f64 {
         let tiles = sizes.batches * sizes.rows.div_ceil(self.m) * sizes.columns.div_ceil(self.n);
         let rounds = match tiles.div_ceil(processors) {
@@ -83,8 +83,7 @@ const WORTH: f64 = 0.85;
 /// Terms that a part has at least. Not measured.
 const LEAST_TERMS: usize = 128;
 
-/// How many parts the terms of a product should be cut into, of those that are offered; `None` if it is as
-/// well off whole.
+/// How many parts to split the terms of a product into, among those offered; `None` to leave it whole.
 pub fn parts(
     sizes: ProductSizes,
     is_f16: bool,

@@ -1,5 +1,5 @@
-//! From a draft over nodes to a kernel over buffers: axes in kernel order, merged where all views
-//! agree, buffers by their numbers.
+//! From a draft over nodes to a kernel over buffers: puts axes in kernel order, merges them where all views
+//! agree, and replaces nodes by buffers.
 
 use farad_ir::{Graph, NodeId, Op};
 
@@ -7,13 +7,13 @@ use crate::fusion::draft::Draft;
 use crate::fusion::product::{ProductSource, Roles, sources};
 use crate::program::{BufferId, Code, Fused, Instr, Kernel, Product, ProductOperand, Reg, Store, View};
 
-/// Where nodes live.
+/// Which buffer each node lives in.
 pub trait PlannedMemory {
     /// The buffer that holds a resident node.
     fn buffer(&self, node: NodeId) -> BufferId;
 }
 
-/// The kernel of a draft. `sites` is how many sites the program has already.
+/// The kernel of a draft. `sites` is the number of sites that the program already has.
 pub fn kernel(
     graph: &Graph,
     draft: &Draft,
@@ -52,7 +52,7 @@ fn stores(draft: &Draft, order: &[usize], memory: &dyn PlannedMemory) -> Vec<Sto
     draft.results.iter().map(store).collect()
 }
 
-/// The view over axes in another order; axes left out have size 1.
+/// The view with its axes in another order; axes left out have size 1.
 fn reorder(view: &View, order: &[usize]) -> View {
     let pick = |list: &[i64]| order.iter().map(|&a| list[a]).collect::<Vec<i64>>();
     View {
@@ -84,7 +84,7 @@ fn views(tape: &mut [Instr]) -> impl Iterator<Item = &mut View> {
     tape.iter_mut().filter_map(|instr| instr.code.view_mut())
 }
 
-/// Merges neighboring axes of one kind that every view walks as one.
+/// Merges neighboring axes of the same level that every view walks as one.
 fn coalesce(kernel: &mut Fused) {
     let mut axis = 0;
     while axis + 1 < kernel.axes.len() {
@@ -136,7 +136,7 @@ fn assemble_product(
         ProductOperand { tape, value }
     };
     let sizes = |axes: &[usize]| axes.iter().map(|&a| contraction.sizes[a]).collect();
-    // From the order of the result's axes to the product's.
+    // From the result's axis order to the product's.
     let place = |axis: &usize| contraction.out.iter().position(|a| a == axis).expect("an axis of the result");
     let order: Vec<usize> =
         [&roles.batch, &roles.rows, &roles.columns].into_iter().flatten().map(place).collect();
@@ -170,7 +170,7 @@ fn coalesce_product(product: &mut Product) {
     join(n, &mut [(&mut right, b + k.len()), (&mut out, b + m.len())]);
 }
 
-/// Merges neighbors of a group of axes, which starts at a place of its own in each list of views.
+/// Merges neighbors within a group of axes. Each list of views has its own index of the group's first axis.
 fn join(group: &mut Vec<usize>, lists: &mut [(&mut Vec<&mut View>, usize)]) {
     let mut axis = 0;
     while axis + 1 < group.len() {
@@ -192,7 +192,7 @@ pub fn copy(from: BufferId, to: BufferId, len: usize, dtype: farad_ir::DType) ->
     copy_all(&[CopiedPart { from, from_offset: 0, to, to_offset: 0 }], len, dtype)
 }
 
-/// Elements that a kernel copies from a place in one buffer to a place in another.
+/// A copy of elements from an offset in one buffer to an offset in another.
 #[derive(Clone, Copy)]
 pub struct CopiedPart {
     pub from: BufferId,
@@ -201,7 +201,7 @@ pub struct CopiedPart {
     pub to_offset: usize,
 }
 
-/// A kernel that copies so many elements of each part.
+/// A kernel that copies `len` elements of each part.
 pub fn copy_all(parts: &[CopiedPart], len: usize, dtype: farad_ir::DType) -> Kernel {
     let axes = if len == 1 { vec![] } else { vec![len] };
     let view = |offset: usize| View { offset: offset as i64, ..View::contiguous(&axes) };
@@ -217,7 +217,7 @@ pub fn copy_all(parts: &[CopiedPart], len: usize, dtype: farad_ir::DType) -> Ker
     Kernel::Fused(Fused { outer: axes.len(), axes, tape, stores })
 }
 
-/// Renames the buffers and sites of a kernel.
+/// Renames the buffers of a kernel and shifts its sites.
 pub fn rename(kernel: &mut Kernel, buffer: &dyn Fn(BufferId) -> BufferId, sites: usize) {
     let tape = |tape: &mut Vec<Instr>| {
         for instr in tape.iter_mut() {

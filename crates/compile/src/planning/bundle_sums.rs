@@ -1,8 +1,9 @@
-//! Small sums that end up in one array become one kernel: the last additions of gradients at biases and norms, of which a
-//! network has dozens, and which alone would keep no device busy and wait for each other.
+//! Merges small sums that go to one array into one kernel. These are the last additions of the gradients of
+//! biases and norms. A network has dozens of them; alone, each would keep no device busy, and they would wait
+//! for each other.
 //!
-//! Invariant: a sum joins only if nobody but it reads what it adds up, and nobody reads its result before the whole array
-//! is done. So the sources can lie in one block and wait there for the last of them.
+//! Invariant: a sum joins only if its source has no other reader, and nobody reads its result before the whole
+//! array is done. So all sources can wait in one block until the last is ready.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,9 +17,9 @@ use crate::program::{Code, Target};
 /// A sum over the first axis of a source: `[parts, results] -> [results]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
-    /// What is added up.
+    /// What is summed.
     pub source: NodeId,
-    /// What comes out, a part of a pack.
+    /// The result, a part of a pack.
     pub result: NodeId,
     /// Terms.
     pub parts: usize,
@@ -26,7 +27,7 @@ pub struct Sum {
     pub results: usize,
 }
 
-/// Joins the sums that go to one pack, each group in the place of its last.
+/// Merges the sums that go to one pack; each group runs where its last sum ran.
 pub fn bundle(graph: &Graph, materialized: &[bool], works: Vec<Work>, target: &Target) -> Vec<Work> {
     if target.parallel <= 1 || !target.fuse {
         return works;
@@ -56,7 +57,7 @@ pub fn bundle(graph: &Graph, materialized: &[bool], works: Vec<Work>, target: &T
         }
         sums.push(sum);
     }
-    // Where each group's kernel goes, and what it adds up.
+    // The position of each group's kernel, and its sums.
     let mut joined: HashMap<usize, Vec<Sum>> = HashMap::new();
     let mut gone = vec![false; works.len()];
     for group in
@@ -73,13 +74,13 @@ pub fn bundle(graph: &Graph, materialized: &[bool], works: Vec<Work>, target: &T
     works.into_iter().enumerate().filter_map(place).collect()
 }
 
-/// The pack that a node is a part of; those that are parts of several are copied before.
+/// The pack that each node is a part of; nodes that are parts of several packs were copied before.
 fn parts_of_packs(graph: &Graph) -> HashMap<NodeId, NodeId> {
     let packs = graph.ids().filter(|&id| matches!(graph.node(id).op, Op::Pack(..)));
     packs.flat_map(|id| graph.node(id).operands.iter().map(move |&part| (part, id))).collect()
 }
 
-/// The sum that a piece of work is, if it is nothing else.
+/// The sum that a piece of work consists of, if it does nothing else.
 fn sum_of(graph: &Graph, work: &Work) -> Option<Sum> {
     let Work::Draft(draft) = work else { return None };
     let ([load, sum], [written]) = (&draft.tape[..], &draft.results[..]) else { return None };
@@ -100,13 +101,13 @@ fn sum_of(graph: &Graph, work: &Work) -> Option<Sum> {
     (plain && whole && fits && straight).then_some(Sum { source, result: written.node, parts, results })
 }
 
-/// Terms and results of a draft with reductions.
+/// The number of terms and of results of a draft with reductions.
 fn sizes(draft: &Draft) -> (usize, usize) {
     let parts: usize = draft.reduced.iter().map(|&axis| draft.axes[axis]).product();
     (parts, draft.axes.iter().product::<usize>() / parts.max(1))
 }
 
-/// Whether strides walk these axes, outermost first, as one piece of memory.
+/// Whether the strides are row-major over these axes, outermost first.
 fn row_major(draft: &Draft, order: &[usize], strides: &[i64]) -> bool {
     let mut step = 1;
     order.iter().rev().all(|&axis| {

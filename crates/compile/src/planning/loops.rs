@@ -1,6 +1,7 @@
-//! Scans in the plan: one kernel, or the body's program, run over slices.
+//! Plans scans: as one kernel, or as a loop that runs the body's program over slices.
 //!
-//! Invariant: carries are in two buffers that change places with every trip, so that no trip reads what it writes.
+//! Invariant: every carry has two buffers that are swapped after each trip, so that no trip reads what it
+//! writes.
 
 use farad_ir::{NodeId, Op};
 
@@ -11,8 +12,8 @@ use crate::planning::assemble::{PlannedMemory, copy, rename};
 use crate::program::{BufferId, Kernel, Loop, Place, Spec, Target};
 
 impl Planner<'_, '_> {
-    /// A scan is one kernel if its body allows, else its body's program with carries in two buffers that change places, and sequences
-    /// read and written slice by slice.
+    /// Plans a scan as one kernel if its body allows. Otherwise it is a loop over the body's program, with
+    /// double-buffered carries and with sequences read and written slice by slice.
     pub(super) fn scan(&mut self, id: NodeId, target: &Target) {
         if let Some(woven) = weave(self.graph, id, target) {
             return self.woven(woven, target);

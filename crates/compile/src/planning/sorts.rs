@@ -1,6 +1,6 @@
-//! Sorts in the plan: orders that a graph asks for, and orders of indices that a scatter is quicker with.
+//! Plans sorts: those that a graph asks for, and those of indices that make a large scatter faster.
 //!
-//! Their scratch memory comes from blocks that are free while they run; nothing in it outlives the op.
+//! Their scratch memory comes from blocks that are free at that time; nothing in it outlives the op.
 
 use farad_ir::{DType, NodeId, Op};
 
@@ -8,19 +8,19 @@ use super::{Planner, limits};
 use crate::planning::assemble::PlannedMemory;
 use crate::program::{BufferId, Kernel, Keys, Place, Sort, Spec, Target};
 
-/// Rows that are put in order.
+/// Rows to be sorted.
 struct SortedRows {
     rows: usize,
     /// Elements of a row.
     len: usize,
-    /// How much of its order is asked for.
+    /// How many leading positions of each row's order are needed.
     asked: usize,
-    /// What they are sorted by.
+    /// How they are sorted.
     keys: Keys,
 }
 
 impl Planner<'_, '_> {
-    /// Plans the sort that a node needs, if any, in free blocks; gives the blocks back for later use.
+    /// Plans the sort that a node needs, if any, in free blocks. Returns the blocks, to be freed afterwards.
     pub(super) fn place_sort(&mut self, id: NodeId, free: &mut Vec<usize>, target: &Target) -> Vec<usize> {
         let mut taken = Vec::new();
         let Some(SortedRows { rows, len, asked, keys }) = self.sorted(id, target) else { return taken };
@@ -43,7 +43,7 @@ impl Planner<'_, '_> {
         taken
     }
 
-    /// What is sorted for an order, its beginning or a large scatter.
+    /// What to sort for an argsort, a top-k or a large scatter.
     fn sorted(&self, id: NodeId, target: &Target) -> Option<SortedRows> {
         let node = self.graph.node(id);
         match node.op {
@@ -82,7 +82,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Whether a scatter's sources go to different places, all of which exist: they are the first of an order.
+    /// Whether a scatter's sources go to distinct, valid positions, because they are the leading entries of an
+    /// order.
     pub(super) fn is_distinct(&self, scatter: NodeId) -> bool {
         let node = self.graph.node(scatter);
         let index = self.graph.node(node.operands[1]);
@@ -91,7 +92,7 @@ impl Planner<'_, '_> {
         *axis + 1 == from.rank() && *size >= from[*axis]
     }
 
-    /// The step of a planned sort; gives where its order is.
+    /// Emits the step of a planned sort and returns the buffer of its order.
     pub(super) fn sort(&mut self, id: NodeId, label: &str) -> Option<BufferId> {
         let sort = self.sorts.remove(&id)?;
         let order = sort.order;

@@ -1,5 +1,5 @@
-//! Loops in one kernel that name more buffers than a kernel may: what is read or written once goes through arrays that
-//! hold all of it, one per dtype and direction.
+//! Loops in one kernel that name more buffers than a kernel may. What is read or written only once goes through
+//! shared arrays, one per dtype and direction.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::planning::assemble::{CopiedPart, PlannedMemory, copy_all};
 use crate::program::{BufferId, Place, Spec, Target};
 
 impl Planner<'_, '_> {
-    /// The kernel of a woven scan, with copies before and after it where it has too many buffers.
+    /// The kernel of a woven scan, with copies before and after it if it would have too many buffers.
     pub(super) fn woven(&mut self, woven: Woven, target: &Target) {
         let staged = woven.staged(target).then(|| [woven.once(), woven.last()]);
         let [before, after] = staged.unwrap_or_default();
@@ -38,7 +38,7 @@ impl Planner<'_, '_> {
         groups[1].iter().for_each(|group| copy(self, group, false));
     }
 
-    /// Gives nodes places in arrays of their dtypes; nodes of one dtype and length together.
+    /// Assigns nodes offsets in arrays of their dtypes; returns groups of nodes with the same dtype and length.
     fn gathered(&mut self, nodes: &[NodeId], homes: &mut Homes) -> Vec<Vec<NodeId>> {
         let mut lengths: HashMap<DType, usize> = HashMap::new();
         let mut groups: Vec<Vec<NodeId>> = Vec::new();

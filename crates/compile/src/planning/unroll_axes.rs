@@ -1,8 +1,8 @@
-//! Takes tiny axes out of pointwise kernels whose conditions depend on them.
+//! Unrolls tiny axes of pointwise kernels whose conditions depend on them.
 //!
-//! The gradient of a pooling is, at every place of a window, a choice by what the whole window holds: written over
-//! all places, every one of them looks at all the others. With the places of a window written out one after the
-//! other, what they share is loaded and computed once, and most conditions are known.
+//! The gradient of a pooling selects, at every position of a window, by the contents of the whole window. In a
+//! kernel over all positions, each of them would look at all the others. With the positions of a window
+//! unrolled, shared values are loaded and computed once, and most conditions are known at compile time.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use farad_ir::{Binary, DType, Reduce, Scalar};
 use super::limits;
 use crate::program::{Code, Fused, Guard, Instr, Level, ProgramBuffer, Reg, Store, View};
 
-/// The kernel without its tiny axes, if that shares work.
+/// The kernel with its tiny axes unrolled, if that shares work.
 pub fn unroll(kernel: Fused, buffers: &[ProgramBuffer]) -> Fused {
     let mut kernel = kernel;
     while let Some(axis) = (0..kernel.axes.len()).find(|&axis| gains(&kernel, axis, buffers)) {
@@ -23,8 +23,8 @@ pub fn unroll(kernel: Fused, buffers: &[ProgramBuffer]) -> Fused {
     kernel
 }
 
-/// A kernel that only adds up what it also writes, as two: one without sums and without its tiny axes, and one that adds
-/// up what the first wrote. `None` if that shares no work.
+/// Splits a kernel that only sums values that it also writes into two: one without the sums and with its tiny
+/// axes unrolled, and one that sums what the first wrote. `None` if that shares no work.
 pub fn apart(kernel: &Fused, buffers: &[ProgramBuffer]) -> Option<[Fused; 2]> {
     let full = |store: &&Store| kernel.tape[store.value.0 as usize].level == Level::Full;
     let (written, sums): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(full);
@@ -50,7 +50,7 @@ pub fn apart(kernel: &Fused, buffers: &[ProgramBuffer]) -> Option<[Fused; 2]> {
 }
 
 impl Fused {
-    /// Without instructions that no store needs.
+    /// The kernel without instructions that no store needs.
     fn swept(mut self) -> Fused {
         let tape = UnrolledTape { instrs: std::mem::take(&mut self.tape), known: HashMap::new() };
         self.tape = tape.sweep(&mut self.stores);
@@ -58,7 +58,7 @@ impl Fused {
     }
 }
 
-/// Whether conditions depend on an axis that can be taken out.
+/// Whether conditions depend on an axis that can be unrolled.
 fn gains(kernel: &Fused, axis: usize, buffers: &[ProgramBuffer]) -> bool {
     let tiny = (2..=limits::UNROLLED_AXIS).contains(&kernel.axes[axis]) && kernel.outer == kernel.axes.len();
     let depends = |instr: &Instr| {
@@ -77,7 +77,7 @@ fn gains(kernel: &Fused, axis: usize, buffers: &[ProgramBuffer]) -> bool {
         && !kernel.stores.iter().any(|store| loaded(store) || is_f16(store))
 }
 
-/// The kernel with one axis written out; `None` if it becomes too long or shares nothing.
+/// The kernel with one axis unrolled; `None` if it becomes too long or shares nothing.
 fn without(kernel: &Fused, axis: usize) -> Option<Fused> {
     let size = kernel.axes[axis];
     let mut tape = UnrolledTape::default();
@@ -100,12 +100,12 @@ fn without(kernel: &Fused, axis: usize) -> Option<Fused> {
     let mut axes = kernel.axes.clone();
     axes.remove(axis);
     let kept = tape.sweep(&mut stores);
-    // Without anything shared the text would only be longer.
+    // If nothing is shared, the tape would only get longer.
     let gain = kept.len() <= limits::UNROLLED_INSTRUCTIONS && 4 * kept.len() < 3 * size * kernel.tape.len();
     gain.then_some(Fused { outer: axes.len(), axes, tape: kept, stores })
 }
 
-/// The view at a place of an axis, which it loses.
+/// Fixes one axis of a view at a position, and removes the axis.
 fn fix(view: &mut View, axis: usize, place: i64) {
     view.offset += place * view.strides.remove(axis);
     for Guard { coefficients, offset, .. } in &mut view.guards {
@@ -113,7 +113,7 @@ fn fix(view: &mut View, axis: usize, place: i64) {
     }
 }
 
-/// Instructions in the making: none twice, none of which the result is known.
+/// A tape under construction, without duplicate instructions and without those whose result is known.
 #[derive(Default)]
 struct UnrolledTape {
     instrs: Vec<Instr>,
@@ -141,7 +141,7 @@ impl UnrolledTape {
         }
     }
 
-    /// A simpler instruction, or the register that holds the result already.
+    /// A simpler instruction, or the register that already holds the result.
     fn simplified(&self, code: Code, dtype: DType) -> Result<Code, Reg> {
         let fixed = |list: &[i64]| list.iter().all(|c| *c == 0);
         let of = |value: f64| Code::Constant(Scalar::of(dtype, value));
@@ -181,7 +181,7 @@ impl UnrolledTape {
         })
     }
 
-    /// What the stores need, in order; their registers follow.
+    /// The instructions that the stores need, in order; updates the stores' registers.
     fn sweep(self, stores: &mut [Store]) -> Vec<Instr> {
         let mut needed = vec![false; self.instrs.len()];
         stores.iter().for_each(|store| needed[store.value.0 as usize] = true);
@@ -214,8 +214,8 @@ mod tests {
         View { offset, strides: strides.to_vec(), guards }
     }
 
-    /// Over `[5, 2]`: both elements of a window added up (the same for both places), and at the first place alone a
-    /// third number.
+    /// Over `[5, 2]`: the sum of both elements of a window (the same at both positions), plus a third number at
+    /// the first position only.
     fn windows() -> Fused {
         let at = |offset| Code::Load(BufferId(0), view(offset, [2, 0], vec![]));
         let first = Guard { coefficients: vec![0, 1], offset: 0, divisor: 1, size: 1, stride: 0 };
@@ -238,7 +238,7 @@ mod tests {
         let kernel = unroll(windows(), &buffers);
         assert_eq!((kernel.axes, kernel.outer, kernel.tape.len()), (vec![5], 1, 5));
         let stores: Vec<(i64, u32)> = kernel.stores.iter().map(|s| (s.view.offset, s.value.0)).collect();
-        // The second place adds nothing: its value is the sum of the window.
+        // The second position adds nothing: its value is the sum of the window.
         assert_eq!(stores, [(0, 4), (1, 2)]);
     }
 

@@ -1,10 +1,10 @@
-//! The order of steps: those of one wave do not wait for each other.
+//! Orders steps into waves: the steps of one wave do not depend on each other.
 
 use std::collections::HashMap;
 
 use crate::program::{BufferId, Place, Program, ProgramStep};
 
-/// Orders steps into waves: a step comes after every step whose memory it reads or overwrites.
+/// Assigns waves: a step comes after every step whose memory it reads or overwrites.
 pub(super) fn waves(program: &Program, steps: Vec<ProgramStep>) -> Vec<ProgramStep> {
     let mut wrote: HashMap<Place, usize> = HashMap::new();
     let mut read: HashMap<Place, usize> = HashMap::new();
@@ -13,7 +13,8 @@ pub(super) fn waves(program: &Program, steps: Vec<ProgramStep>) -> Vec<ProgramSt
     for mut step in steps {
         let (reads, writes) = step.kernel.touches();
         let after = |map: &HashMap<Place, usize>, id: &BufferId| map.get(&place(id)).map_or(0, |w| w + 1);
-        // Parts of one pack share a place but not a byte; waiting for each other costs little.
+        // Parts of one pack share an allocation but no byte. They may wait for each other all the same, which
+        // costs little.
         let wave = reads
             .iter()
             .map(|id| after(&wrote, id))

@@ -1,7 +1,8 @@
-//! What a kernel must do at least: the one count of bytes and operations that both backends profile by.
+//! The least work that a kernel must do: one count of bytes and operations, which all backends use in profiles.
 //!
-//! Invariant: a byte counts once per direction however often it is touched, and an operation once per position
-//! at which its value changes. So rates are what a perfect kernel would need, and caches never flatter them.
+//! Invariant: a byte counts once per direction, however often it is touched. An operation counts once per
+//! position at which its value changes. So the rates are those of a perfect kernel, and caches never inflate
+//! them.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul};
@@ -20,13 +21,13 @@ pub struct Costs {
     pub bytes: u64,
     /// Operations on floats.
     pub flops: u64,
-    /// Those of them that multiply matrices of halves: units of their own do these on some devices.
+    /// Those of them that multiply f16 matrices, which tensor cores do on some devices.
     pub half_flops: u64,
 }
 
 impl Costs {
-    /// The costs of one run of `kernel`. In a loop, `slots` are the buffers of which a trip sees a slice, with
-    /// the slice's elements.
+    /// The costs of one run of `kernel`. In a loop, `slots` are the buffers that each trip sees a slice of,
+    /// with the elements per slice.
     pub fn of(kernel: &Kernel, buffers: &[ProgramBuffer], slots: &[(BufferId, usize)]) -> Costs {
         let mut traffic = Traffic { buffers, slots, touched: vec![] };
         let (flops, half_flops) = match kernel {
@@ -80,7 +81,7 @@ impl Costs {
     }
 }
 
-/// A user's op says itself, or moves what it is given and gives back.
+/// A custom op states its costs itself; otherwise its operands and results are counted as bytes.
 fn custom(kernel: &Custom, traffic: &mut Traffic) -> Costs {
     if let Some((bytes, flops)) = kernel.op.costs(&kernel.shapes) {
         return Costs { bytes, flops, half_flops: 0 };
@@ -140,7 +141,7 @@ impl Traffic<'_> {
 fn fused_flops(kernel: &Fused) -> u64 {
     let (outer, reduced) = (kernel.outer_len() as u64, kernel.reduced_len() as u64);
     let of = |instr: &Instr| match instr.code {
-        // A reduction's value is of outer level, and takes an operation at every position.
+        // A reduction's value has outer level, but it takes one operation at every position.
         Code::Reduce(..) => outer * reduced,
         _ if instr.level == Level::Outer => outer,
         _ => outer * reduced,
@@ -154,7 +155,7 @@ fn recurrence_flops(kernel: &Recurrence) -> u64 {
     kernel.tape.iter().filter(|instr| computes(instr)).map(of).sum()
 }
 
-/// All operations, and those of the product itself if it multiplies halves.
+/// All operations, and those of the product itself if it multiplies f16.
 fn product_flops(kernel: &Product, buffers: &[ProgramBuffer]) -> (u64, u64) {
     let [batch, m, n, terms] =
         [kernel.batches(), kernel.rows(), kernel.columns(), kernel.terms()].map(|size| size as u64);
@@ -265,10 +266,10 @@ mod tests {
         let scan = Scan { body, outputs: vec![next], carries: 1, sequences: 1, steps: 100, reverse: false };
         let scan = graph.push(Op::Scan(std::sync::Arc::new(scan)), &[start, sequence]);
         let last = graph.push(Op::Pick(0, Shape::new(&[8]), DType::F32), &[scan]);
-        // The state is read and written once, a slice at every position.
+        // The state is read and written once; a slice is read at every position.
         let woven = [Costs { bytes: (100 + 2) * 32, flops: 100 * 8, half_flops: 0 }];
         assert_eq!(costs(&graph, &[last]), woven);
-        // Carries are copied in and out besides.
+        // Carries are copied in and out as well.
         let found = costs_for(&graph, &[last], &Target { fuse: false, ..Target::cpu() });
         let most = found.iter().max_by_key(|costs| costs.bytes).copied();
         assert_eq!(most, Some(Costs { bytes: 100 * 3 * 32, flops: 100 * 8, half_flops: 0 }), "{found:?}");

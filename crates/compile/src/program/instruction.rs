@@ -1,7 +1,7 @@
-//! What passes and backends ask of an instruction: the registers, view and buffer that it has.
+//! Queries on an instruction: its registers, its view and its buffer.
 //!
-//! The matches here are the only ones that walk all kinds of [`Code`] for that; a new kind is named
-//! here once.
+//! The matches here are the only ones that list all kinds of [`Code`] for this purpose, so a new kind is added
+//! in one place.
 
 use crate::program::{BufferId, Code, Reg, View};
 
@@ -23,7 +23,7 @@ impl Code {
         }
     }
 
-    /// The same on other registers.
+    /// The same instruction on other registers.
     pub fn renumbered(&self, at: impl Fn(Reg) -> Reg) -> Code {
         let mut code = self.clone();
         match &mut code {
@@ -42,7 +42,7 @@ impl Code {
         code
     }
 
-    /// Where it looks, if it looks anywhere.
+    /// The view that it reads through, if any.
     pub fn view(&self) -> Option<&View> {
         match self {
             Code::Load(_, view) | Code::Take { view, .. } | Code::Position(view) | Code::Random(.., view) => {
@@ -62,7 +62,7 @@ impl Code {
         }
     }
 
-    /// What it reads from, if that is memory.
+    /// The buffer that it reads, if any.
     pub fn buffer(&self) -> Option<BufferId> {
         match self {
             Code::Load(buffer, _) | Code::Take { buffer, .. } => Some(*buffer),

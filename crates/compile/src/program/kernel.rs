@@ -1,4 +1,4 @@
-//! The archetypes of kernels, and the tapes of instructions that they are made of. Start at [`Kernel`].
+//! The forms of kernels, and the tapes of instructions that they consist of. Start at [`Kernel`].
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{BufferId, ProgramStep, Sort, View};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Reg(pub u32);
 
-/// The archetypes.
+/// The forms of kernels.
 #[derive(Clone, Debug)]
 pub enum Kernel {
     /// Pointwise work, with or without reductions over trailing axes.
@@ -23,9 +23,9 @@ pub enum Kernel {
     Scatter(Scatter),
     /// Small sums over rows, all of one array into one array.
     Sums(Sums),
-    /// The stable order of rows.
+    /// The stable argsort of rows.
     Sort(Sort),
-    /// A user's kernels.
+    /// The kernels of a custom op.
     Custom(Custom),
     /// A body run several times.
     Loop(Loop),
@@ -33,11 +33,11 @@ pub enum Kernel {
     Recurrence(Recurrence),
 }
 
-/// Pointwise work over `axes`, of which the first `outer` are kept and the rest reduced over.
+/// Pointwise work over `axes`. The first `outer` axes are kept, the rest are reduced.
 ///
-/// An instruction is at *outer* level if it is a reduction or depends only on outer axes, otherwise
-/// at *full* level; outer values used at full level are the same along the reduced axes. Several
-/// reductions may follow each other (softmax: max, then sum of exponentials).
+/// An instruction is at *outer* level if it is a reduction or depends only on outer axes, otherwise at *full*
+/// level. An outer value that is used at full level is the same along the reduced axes. Several reductions may
+/// follow each other (softmax: max, then sum of exponentials).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fused {
     /// Sizes, outer axes first. May be empty (a scalar).
@@ -75,7 +75,7 @@ pub struct Instr {
 pub enum Code {
     /// A fixed value.
     Constant(Scalar),
-    /// The n-th number given with the run.
+    /// The n-th parameter of the run.
     Parameter(usize),
     /// An element of a buffer, converted from storage to register type; zero where guards fail.
     Load(BufferId, View),
@@ -93,7 +93,7 @@ pub enum Code {
         stride: i64,
         /// How many positions there are.
         size: usize,
-        /// Which op to blame ([`Program::sites`]).
+        /// The op to report ([`Program::sites`]).
         site: usize,
     },
     /// The view's index itself, as `i32` (guards are empty).
@@ -112,7 +112,7 @@ pub enum Code {
     /// Reduction of a full-level register over the reduced axes. `argmax` and `argmin` give the
     /// first position (row-major over the reduced axes) as `i32`.
     Reduce(Reduce, Reg),
-    /// The product's element; only in a [`Product`]'s epilogue.
+    /// The element of the matrix product; only in a [`Product`]'s epilogue.
     Accumulator,
     /// The n-th carry as it was before the position; only in a [`Recurrence`].
     Carry(usize),
@@ -130,8 +130,8 @@ pub struct Store {
     pub view: View,
 }
 
-/// `y[b, m, n] = Σ_k lhs[b, m, k] · rhs[b, k, n]`, accumulated in `f32`. Rows, columns and terms are one axis each in
-/// a product of matrices; in a convolution they are several, which views walk each in its own way.
+/// `y[b, m, n] = Σ_k lhs[b, m, k] · rhs[b, k, n]`, accumulated in `f32`. In a product of matrices, rows,
+/// columns and terms are one axis each. In a convolution they are several axes, each with its own strides.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// Batch axes.
@@ -152,7 +152,7 @@ pub struct Product {
     pub stores: Vec<Store>,
 }
 
-/// A product's operand: a pointwise tape, mostly a single load.
+/// A product's operand: a pointwise tape, usually a single load.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProductOperand {
     /// Pointwise instructions without `Take`.
@@ -172,16 +172,16 @@ pub struct Scatter {
     pub size: usize,
     /// What is added, over `axes`.
     pub source: (BufferId, View),
-    /// Where to, over `axes` (`i32` or `u32`); out of range: nothing is added, and `site` reported.
+    /// Where to, over `axes` (`i32` or `u32`); an index out of range adds nothing, and `site` is reported.
     pub index: (BufferId, View),
-    /// Written in full, row-major.
+    /// Written as a whole, row-major.
     pub target: BufferId,
-    /// The stable order of the index along `axis`, where the index is the same behind it: a row for
-    /// every row of the index's own. Given where scanning the index for every place would take too long.
+    /// The stable argsort of the index along `axis`, if the index does not vary along the later axes; one row
+    /// per row of the index. Given where scanning the whole index for every target row would take too long.
     pub order: Option<BufferId>,
-    /// Whether no two sources go to one place, and all of them to one that exists, so that adding is writing.
+    /// Whether every source goes to a valid position of its own, so that adding is writing.
     pub distinct: bool,
-    /// Which op to blame ([`Program::sites`]).
+    /// The op to report ([`Program::sites`]).
     pub site: usize,
 }
 
@@ -190,13 +190,13 @@ pub struct Scatter {
 pub struct Sums {
     /// What is added up.
     pub source: BufferId,
-    /// What is written, of which nothing else changes.
+    /// What is written; only the segments change.
     pub target: BufferId,
     /// The sums.
     pub segments: Vec<Segment>,
 }
 
-/// One of [`Sums`].
+/// One sum of [`Sums`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// The first element of its matrix.
@@ -220,7 +220,7 @@ pub struct Custom {
     pub operands: Vec<BufferId>,
     /// What it writes.
     pub results: Vec<BufferId>,
-    /// What its kernels share.
+    /// Scratch memory that its kernels share.
     pub scratch: Vec<BufferId>,
 }
 
@@ -233,19 +233,18 @@ pub struct Loop {
     pub reverse: bool,
     /// The body's steps; no loops inside.
     pub steps: Vec<ProgramStep>,
-    /// Buffers that the body sees at `p · stride` elements further on: slices of sequences. A body
-    /// kernel's views address one slice.
+    /// Buffers that hold sequences, with their stride per trip: at position `p`, the body sees them shifted by
+    /// `p · stride` elements. The views of body kernels address one slice.
     pub slots: Vec<(BufferId, usize)>,
-    /// Buffers that change places after every trip: at odd trips a body kernel that names one means
-    /// the other.
+    /// Pairs of buffers that are swapped after every trip: at odd trips, each name means the other buffer.
     pub swaps: Vec<(BufferId, BufferId)>,
 }
 
-/// Pointwise work at every position of the last axis, one after the other, for each element of the other axes by
-/// itself. What one position hands to the next is in registers.
+/// Pointwise work at every position of the last axis, in sequence, for each element of the other axes by
+/// itself. Values that go from one position to the next stay in registers.
 ///
-/// An instruction is at *full* level if its value changes from position to position, otherwise at *outer* level: then it
-/// is computed once per element, before the first position.
+/// An instruction is at *full* level if its value changes from position to position, otherwise at *outer*
+/// level. Outer values are computed once per element, before the first position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recurrence {
     /// Sizes: the axes of elements (maybe none), then the number of positions, at least 1. A loop from the last position
@@ -253,42 +252,42 @@ pub struct Recurrence {
     pub axes: Vec<usize>,
     /// Instructions in order, without reductions; operands come before users.
     pub tape: Vec<Instr>,
-    /// What is handed from position to position.
+    /// What is carried from position to position.
     pub carries: Vec<Carry>,
     /// What is written at every position.
     pub stores: Vec<Store>,
 }
 
-/// A value that a [`Recurrence`] hands from position to position, read by [`Code::Carry`].
+/// A value that a [`Recurrence`] carries from position to position, read by [`Code::Carry`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Carry {
-    /// Before the first position; at outer level.
+    /// Its value before the first position; at outer level.
     pub start: Reg,
-    /// After a position.
+    /// Its value after a position.
     pub next: Reg,
     /// Where it is written after the last position; the view's stride along the last axis is 0.
     pub last: Option<(BufferId, View)>,
 }
 
 impl Fused {
-    /// Positions that are kept.
+    /// Number of positions that are kept.
     pub fn outer_len(&self) -> usize {
         self.axes[..self.outer].iter().product()
     }
 
-    /// Positions reduced over, for each that is kept (1 without reduced axes).
+    /// Number of positions reduced per kept position (1 without reduced axes).
     pub fn reduced_len(&self) -> usize {
         self.axes[self.outer..].iter().product()
     }
 }
 
 impl Recurrence {
-    /// Elements, each of which has a state of its own.
+    /// Number of elements, each of which has its own state.
     pub fn elements(&self) -> usize {
         self.axes[..self.axes.len() - 1].iter().product()
     }
 
-    /// Positions that an element goes through.
+    /// Number of positions that each element goes through.
     pub fn trips(&self) -> usize {
         self.axes[self.axes.len() - 1]
     }

@@ -1,48 +1,48 @@
-//! The sort kernel: what it gives, and how a device that works in several launches divides it. Where only the
-//! first few of an order are asked for, they are selected first and sorted alone.
+//! The sort kernel: what it computes, and how a device that needs several launches divides it. Where only the
+//! first few entries of an order are needed, they are selected first, and only they are sorted.
 //!
-//! Invariant: the order is stable, so it is the same whoever sorts and in however many parts. The
-//! division into tiles is a fixed rule on sizes, here because scratch memory is planned by it.
+//! Invariant: the sort is stable, so the result does not depend on the device or on the number of parts. The
+//! division into tiles is a fixed rule on sizes. It is defined here because scratch memory is planned by it.
 
 use farad_ir::DType;
 
 use crate::program::BufferId;
 
-/// The order of every row, or its beginning: `order[r, j]` is where the j-th of `operand[r, ..]` stands; of equal
-/// elements the first comes first.
+/// The argsort of every row, or its beginning: `order[r, j]` is the position of the j-th smallest element (by
+/// `keys`) of `operand[r, ..]`. Equal elements keep their order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sort {
     /// How many rows.
     pub rows: usize,
     /// Elements of a row.
     pub len: usize,
-    /// How many positions are given of a row's order, the first ones: `len` for all.
+    /// How many leading positions of a row's order are given; `len` for all.
     pub taken: usize,
-    /// What is put in order, row-major.
+    /// What is sorted, row-major.
     pub operand: BufferId,
     /// Positions (`i32`), row-major.
     pub order: BufferId,
-    /// By what.
+    /// The order of the elements.
     pub keys: Keys,
-    /// Memory between launches ([`Sort::scratch_words`]). Empty where rows are short or nothing is sorted.
+    /// Memory between launches ([`Sort::scratch_words`]). Empty if rows are short or the device needs none.
     pub scratch: Vec<BufferId>,
 }
 
-/// What elements are put in order by.
+/// What elements are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Keys {
     /// Smallest first. NaN is larger than all numbers and equal to NaN; zeros are equal.
     Ascending,
     /// Largest first, NaN before all.
     Descending,
-    /// Elements are positions below this; whatever is not counts as equal to it.
+    /// Elements are positions below this bound; anything out of range counts as equal to the bound.
     Below(usize),
     /// Every row is a permutation of `0..len`, so its order is its inverse.
     Permutation,
 }
 
 impl Keys {
-    /// How many low bits of its key tell elements of this type apart.
+    /// How many low bits of a key are needed to tell elements of this type apart.
     pub fn bits(self, dtype: DType, len: usize) -> u32 {
         let above = match (self, dtype) {
             (Keys::Below(size), _) => size,
@@ -56,21 +56,20 @@ impl Keys {
 }
 
 impl Sort {
-    /// Elements up to which a row is sorted in one launch, by one workgroup. Not measured alone; the form:
-    /// `argsort_4096x1024_f32`.
+    /// Rows up to this length are sorted in one launch, by one workgroup.
     pub const SHORT: usize = 2048;
-    /// Values of a digit: keys are sorted by eight bits per pass. Not measured alone; the form: `sort_2p20_f32`.
+    /// Number of digit values: each pass of the radix sort takes eight bits.
     pub const DIGITS: usize = 256;
-    /// Elements that a workgroup takes at once, and the unit of tiles. Not measured alone; the form: `sort_2p20_f32`.
+    /// Elements that a workgroup processes at once; tiles are multiples of it.
     pub const STRIP: usize = 256;
 
-    /// Elements of a tile of a long row, which one workgroup moves in a pass: larger where there are
-    /// more, so that there are neither few workgroups nor many counts.
+    /// Elements per tile of a long row, which one workgroup moves in a pass. Longer rows get larger tiles, so
+    /// that there are neither too few workgroups nor too many counts.
     pub fn tile(&self) -> usize {
         Sort::STRIP * (self.rows * self.len / (Sort::STRIP * Sort::STRIP)).clamp(4, 16)
     }
 
-    /// Tiles of a row.
+    /// Tiles per row.
     pub fn tiles(&self) -> usize {
         self.len.div_ceil(self.tile())
     }
@@ -80,19 +79,21 @@ impl Sort {
         self.len <= Sort::SHORT
     }
 
-    /// Whether the first of an order are selected, and only they sorted. A short row is sorted as a whole.
+    /// Whether the leading entries are selected first and only they are sorted. A short row is sorted as a
+    /// whole.
     pub fn selects(&self) -> bool {
         self.taken < self.len && !self.is_short()
     }
 
-    /// The sort of what is selected: rows of `taken` elements, all of whose order is given.
+    /// The sort of the selected elements: rows of `taken` elements, sorted completely.
     pub fn of_selected(&self) -> Sort {
         Sort { len: self.taken, ..self.clone() }
     }
 
-    /// Words of every scratch buffer. A sort of long rows has keys twice, positions, counts of digits and their
-    /// sums. A selection has what the sort of the selected has (keys and positions, if they are few), and then counts
-    /// of digits (as many as four a row) and how many elements of a tile are selected.
+    /// The size of every scratch buffer, in 32-bit words. A sort of long rows needs two buffers of keys, one of
+    /// positions, and the digit counts with their sums. A selection needs what the sort of the selected
+    /// elements needs (keys and positions, if they are few), then digit counts (four sets per row) and the
+    /// number of selected elements per tile.
     pub fn scratch_words(&self) -> Vec<usize> {
         if self.is_short() || self.keys == Keys::Permutation {
             return vec![];
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(Keys::Ascending.bits(DType::F32, 9), 32);
         assert_eq!(Keys::Descending.bits(DType::F16, 9), 16);
         assert_eq!(Keys::Ascending.bits(DType::Bool, 9), 1);
-        // Positions 0..=8191, and one more for those outside.
+        // Positions 0..=8191, and one more value for anything out of range.
         assert_eq!(Keys::Below(8191).bits(DType::I32, 9), 13);
         assert_eq!(Keys::Below(8192).bits(DType::I32, 9), 14);
         assert_eq!(Keys::Below(0).bits(DType::I32, 9), 1);

@@ -1,4 +1,4 @@
-//! What a kernel reads and writes: bindings of backends and the order of steps follow from it.
+//! What a kernel reads and writes; the bindings of backends and the order of steps follow from it.
 
 use super::{BufferId, Code, Instr, Kernel};
 
@@ -58,7 +58,7 @@ impl Kernel {
                     r.into_iter().for_each(|id| add(&mut reads, id));
                     w.into_iter().for_each(|id| add(&mut writes, id));
                 }
-                // At odd trips each of a pair means the other.
+                // At odd trips each buffer of a pair means the other.
                 for &(a, b) in &k.swaps {
                     [a, b].into_iter().for_each(|id| {
                         add(&mut reads, id);

@@ -1,15 +1,16 @@
-//! What holds of every program, checked: memory is written before it is read, no kernel reads what it overwrites, and
-//! nothing lies outside of its buffer.
+//! Checks the invariants of a program: memory is written before it is read, no kernel reads what it overwrites,
+//! and nothing lies outside of its buffer.
 //!
-//! What a backend may rely on stands here and nowhere else. In debug builds every compiled program is checked, and so are
-//! the random kernels of the backends' tests. Release builds check aliases alone, which are cheap to see and would be a
-//! wrong number.
+//! Everything that backends may rely on is checked here and nowhere else. In debug builds every compiled
+//! program is checked, and so are the random kernels of the backends' tests. Release builds check only
+//! aliasing: that check is cheap, and a violation would give wrong numbers.
 //!
-//! Start at [`verify`]; every module below is one family of invariants:
-//! - `names`: registers, buffers, parameters and sites exist, buffers lie in their allocations.
-//! - `aliases`: a kernel reads and writes one allocation by one binding only, and then at the same positions.
+//! Start at [`verify`]. Each module below is one group of invariants:
+//! - `names`: registers, buffers, parameters and sites exist, and buffers lie within their allocations.
+//! - `aliases`: a kernel reads and writes one allocation only through one binding, and then at the same
+//!   positions.
 //! - `bounds`: views stay inside their buffers wherever their guards hold, and stores write no element twice.
-//! - `lifetimes`: what is read was written, and nothing else has taken its place since.
+//! - `lifetimes`: everything that is read was written before, and nothing else has overwritten it since.
 //! - `waves`: steps of one wave touch different bytes, unless they only read.
 
 pub(crate) mod aliases;
@@ -23,7 +24,7 @@ pub use error::{KernelPlace, ProgramError};
 
 use super::{BufferId, Kernel, Place, Program, ProgramStep, Target};
 
-/// Whether a program keeps to all that backends rely on; the first thing that is wrong, if not.
+/// Checks everything that backends rely on; returns the first violation.
 pub fn verify(program: &Program, target: &Target) -> Result<(), ProgramError> {
     names::check(program, target)?;
     aliases::check(program)?;
@@ -32,7 +33,7 @@ pub fn verify(program: &Program, target: &Target) -> Result<(), ProgramError> {
     lifetimes::check(program)
 }
 
-/// Visits every kernel that is no loop, with the slots of the loop that it is in.
+/// Visits every kernel other than loops, with the slots of its enclosing loop.
 fn each_kernel<'a>(
     program: &'a Program,
     mut visit: impl FnMut(&KernelPlace, &'a Kernel, Option<&'a super::Loop>) -> Result<(), ProgramError>,
@@ -51,7 +52,7 @@ fn each_kernel<'a>(
     Ok(())
 }
 
-/// Bytes of an allocation.
+/// A range of bytes of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Extent {
     place: Place,
@@ -91,7 +92,7 @@ struct VerifiedTouch {
     writes: bool,
 }
 
-/// What a kernel reads and then what it writes. Sums write their segments and nothing between them.
+/// What a kernel reads, then what it writes. Sums write only their segments, not the gaps between them.
 fn touches(program: &Program, kernel: &Kernel) -> Vec<VerifiedTouch> {
     let (reads, writes) = kernel.touches();
     let whole = |writes: bool| {
@@ -112,7 +113,7 @@ fn touches(program: &Program, kernel: &Kernel) -> Vec<VerifiedTouch> {
     all
 }
 
-/// The steps of a program with the place of each.
+/// The steps of a program, each with its place for messages.
 fn placed(steps: &[ProgramStep]) -> impl Iterator<Item = (KernelPlace, &ProgramStep)> {
     steps.iter().enumerate().map(|(n, step)| (KernelPlace::of(n, step), step))
 }

@@ -1,13 +1,13 @@
-//! Where the elements of a buffer lie, seen from a kernel's axes.
+//! Maps a kernel's axes to elements of a buffer.
 //!
-//! Invariant: a view is affine in the axes but for its guards, and where no guard holds there is no element. Start at
-//! [`View`].
+//! Invariant: a view is affine in the axes, apart from its guards; where a guard fails there is no element.
+//! Start at [`View`].
 
-/// Where elements lie, as a function of a kernel's axes `i`:
+/// The index of an element as a function of a kernel's axes `i`:
 /// `index = offset + Σ strides[a]·i[a] + Σ guard.stride · (guard's position)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
-    /// Elements before the first.
+    /// The index of the first element.
     pub offset: i64,
     /// Elements between neighbors, per kernel axis (zero: broadcast; negative: reversed).
     pub strides: Vec<i64>,
@@ -54,7 +54,7 @@ impl View {
             })
     }
 
-    /// Elements that the view can name over `axes`, each counted once where windows do not overlap.
+    /// How many elements the view can address over `axes`; exact where windows do not overlap.
     pub fn reach(&self, axes: &[usize]) -> usize {
         let moved = self.strides.iter().zip(axes).enumerate().filter(|(axis, (stride, _))| {
             **stride != 0

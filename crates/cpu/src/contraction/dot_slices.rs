@@ -1,7 +1,8 @@
-//! Products along their terms: gradients at the weights of convolutions, whose sums are long and results small.
+//! Products that run along their terms: gradients with respect to convolution weights, which have long sums and
+//! small results.
 //!
-//! Terms are cut into slices, and slices into parts, whose number depends on sizes alone. A part adds up its slices in
-//! order; parts are added in order at the end.
+//! Terms are cut into slices, and slices into parts, whose number depends only on sizes. A part sums its slices
+//! in order; parts are added in order at the end.
 
 use farad_compile::program::{Code, Fused, Instr, Level, Product, View};
 use farad_ir::DType;
@@ -41,7 +42,7 @@ pub struct Dots {
 }
 
 impl Dots {
-    /// Plans a product; `None` if an operand is more than a load. Slices have about `most` floats.
+    /// Plans a product; `None` if an operand is not a plain load. Slices have about `most` floats.
     pub fn new(
         product: &Product,
         most: usize,
@@ -100,7 +101,7 @@ impl Dots {
     pub fn run(&self, context: KernelContext) {
         let batches: usize = self.batch.iter().product();
         let parallel = self.work >= LARGE && rayon::current_num_threads() > 1;
-        // Few parts of many rows: rows are shared out too.
+        // If there are few parts with many rows, rows are divided among threads as well.
         let groups = match parallel {
             true => (MOST_PARTS / (batches * self.parts).max(1))
                 .clamp(1, self.rows.len().div_ceil(LEAST_PART_ROWS).max(1)),
@@ -129,7 +130,7 @@ impl Dots {
         let columns = self.columns.len();
         let batches: usize = self.batch.iter().product();
         let first = ((part * batches + batch) * self.rows.len() + rows.start) * columns;
-        // SAFETY: every part of every batch has its place in the temporary.
+        // SAFETY: every part of every batch has its own range in the temporary.
         let out = unsafe { context.bindings[self.partial].start.cast::<f32>().add(first) };
         // SAFETY: as above; no other task has these rows.
         unsafe { std::slice::from_raw_parts_mut(out, rows.len() * columns) }.fill(0.0);
@@ -186,7 +187,7 @@ impl Dots {
                     out: unsafe { out.add(row * self.columns.len() + column) },
                     pitch: self.columns.len(),
                 };
-                // SAFETY: operands are in memory over the whole slice, and the result apart.
+                // SAFETY: operands are valid over the whole slice, and the result does not overlap them.
                 unsafe { (tile.run)(&job) };
                 row += tile.rows;
             }
@@ -199,7 +200,7 @@ impl Dots {
         let all = context.bindings[self.partial];
         let one = |chunk: usize| {
             let len = ADDED_AT_ONCE.min(sums - chunk * ADDED_AT_ONCE);
-            // SAFETY: every part has its place in the temporary, and every chunk one task.
+            // SAFETY: every part has its own range in the temporary, and one task writes each chunk.
             unsafe {
                 let part = |n: usize| all.words((n * sums + chunk * ADDED_AT_ONCE) as i64, len).cast::<f32>();
                 let to = std::slice::from_raw_parts_mut(part(0), len);

@@ -1,4 +1,4 @@
-//! Matrix products: operands made into matrices, the product proper, then the epilogue over its result.
+//! Matrix products: converts operands to matrices if needed, multiplies, then runs the epilogue on the result.
 
 use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Product, ProductOperand, Store, View};
 use farad_ir::DType;
@@ -16,9 +16,9 @@ use crate::simd::small_matrix::{Multiply, StridedMatrix};
 /// A planned product.
 #[derive(Debug)]
 pub struct MatrixPlan {
-    /// Operands that are not plain matrices, evaluated into temporaries.
+    /// Operands that are not plain matrices; they are evaluated into temporaries.
     prepare: Vec<Nest>,
-    /// What is multiplied: `f32` or `f64`.
+    /// The dtype of the product: `f32` or `f64`.
     dtype: DType,
     batch: Vec<usize>,
     m: usize,
@@ -30,12 +30,12 @@ pub struct MatrixPlan {
     epilogue: Option<Nest>,
 }
 
-/// Where a batch of matrices lies in a buffer.
+/// The layout of a batch of matrices in a buffer.
 #[derive(Clone, Debug)]
 pub struct ProductMatrix {
     /// Which buffer.
     pub buffer: usize,
-    /// Elements before the first.
+    /// The index of the first element.
     pub offset: i64,
     /// Elements between neighbors, per batch axis.
     pub batch: Vec<i64>,
@@ -46,8 +46,8 @@ pub struct ProductMatrix {
 }
 
 impl ProductMatrix {
-    /// A view over `batch` axes, `rows` axes and the rest; `None` where rows or columns are several axes that do not
-    /// follow each other.
+    /// A view over `batch` axes, `rows` axes and the rest as a matrix; `None` if the rows or the columns are
+    /// several axes that cannot be merged.
     fn of(buffer: usize, view: &View, axes: &[usize], [batch, rows]: [usize; 2]) -> Option<ProductMatrix> {
         let one = |from: usize, to: usize| {
             let inner = to.checked_sub(1).filter(|_| from < to);
@@ -64,7 +64,7 @@ impl ProductMatrix {
         })
     }
 
-    /// Where the matrix of a batch starts, given the batch axes.
+    /// The offset of one batch's matrix, given the sizes of the batch axes.
     fn first(&self, axes: &[usize], batch: usize) -> isize {
         let (mut rest, mut index) = (batch, self.offset);
         for (&size, &stride) in axes.iter().zip(&self.batch).rev() {
@@ -75,7 +75,8 @@ impl ProductMatrix {
     }
 }
 
-/// Temporaries are buffers behind the program's own; every kernel uses the same memory for its own.
+/// Temporaries are buffers numbered after the program's own. The temporaries of all kernels share the same
+/// memory.
 pub struct Temporaries<'a> {
     /// Specs of all buffers so far.
     pub specs: &'a mut Vec<Spec>,
@@ -86,8 +87,7 @@ pub struct Temporaries<'a> {
 }
 
 impl Temporaries<'_> {
-    /// A buffer of `len` floats that every task has for itself: it has no memory of its own, and is to be bound
-    /// before use.
+    /// A buffer of `len` floats of which every task has its own copy. It has no memory until a task binds it.
     pub fn reserve(&mut self, len: usize) -> BufferId {
         self.specs.push(Spec { dtype: DType::F32, len });
         self.offsets.push(0);
@@ -124,7 +124,7 @@ impl MatrixPlan {
         Ok(plan)
     }
 
-    /// Batch axes along which one operand stays are rows or columns of a larger product.
+    /// Folds batch axes along which one operand does not change into the rows or columns of a larger product.
     fn fold(&mut self) {
         while let Some((&size, axis)) = self.batch.last().zip(self.batch.len().checked_sub(1)) {
             let (lhs, rhs, out) = (&mut self.lhs, &mut self.rhs, &mut self.out);
@@ -207,7 +207,7 @@ impl MatrixPlan {
         let steps = |matrix: &ProductMatrix| (matrix.column as isize, matrix.row as isize);
         let (out, lhs, rhs) = (steps(&self.out), steps(&self.lhs), steps(&self.rhs));
         let parallel = rayon::current_num_threads() > 1 && self.m * self.n * self.k >= LARGE;
-        // SAFETY: matrices are in memory, and results apart from operands.
+        // SAFETY: matrices are in memory, and results do not overlap operands.
         unsafe {
             gemm::gemm(
                 self.m,
@@ -239,25 +239,25 @@ pub fn dtype(product: &Product) -> DType {
     product.lhs.tape[product.lhs.value.0 as usize].dtype.register()
 }
 
-/// One product, by the way that suits its size.
+/// One product, with the algorithm that suits its size.
 fn single(p: Multiply, parallel: bool) {
     let work = p.m * p.n * p.k;
-    // Parts depend on sizes alone: where a product is cut does not change its elements anyway.
+    // The number of parts depends only on sizes. Where a product is cut does not change its elements anyway.
     let count = if parallel { (work / THIN_TASK).clamp(1, THIN_TASKS) } else { 1 };
     if let Some(narrow) = p.narrow().filter(|_| work > SMALL) {
-        // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
+        // SAFETY: these lanes are available; matrices are in memory, and results do not overlap operands.
         let run = |part: &Multiply| unsafe { (lanes().narrow)(part) };
         return if count > 1 { narrow.rows(count).par_iter().for_each(run) } else { run(&narrow) };
     }
     if (work <= SMALL || p.m == 1 || p.n == 1)
         && let Some(parts) = p.parts(count)
     {
-        // SAFETY: these lanes are available; matrices are in memory, and results apart from operands.
+        // SAFETY: these lanes are available; matrices are in memory, and results do not overlap operands.
         let run = |part: &Multiply| unsafe { (lanes().multiply)(part) };
         return if parts.len() > 1 { parts.par_iter().for_each(run) } else { parts.iter().for_each(run) };
     }
     let parallelism = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
-    // SAFETY: matrices are in memory, and results apart from operands.
+    // SAFETY: matrices are in memory, and results do not overlap operands.
     unsafe {
         gemm::gemm(
             p.m,
@@ -316,7 +316,7 @@ fn operand(
     Ok(ProductMatrix::of(buffer.0 as usize, &view, axes, counts).expect("a contiguous matrix"))
 }
 
-/// An operand in a temporary, whose axes behind `batch` are contiguous, and how it is read there.
+/// An operand evaluated into a temporary, where all axes after `batch` are contiguous, and its layout there.
 pub fn evaluated(
     operand: &ProductOperand,
     axes: &[usize],
@@ -325,7 +325,7 @@ pub fn evaluated(
     prepare: &mut Vec<Nest>,
     label: &str,
 ) -> Result<(BufferId, View), Error> {
-    // Batch axes on which nothing depends need not be repeated.
+    // Batch axes that nothing depends on need not be repeated.
     let depends = |axis: usize| {
         operand.tape.iter().any(|instr| match &instr.code {
             Code::Load(_, view) | Code::Position(view) | Code::Random(.., view) | Code::Take { view, .. } => {
@@ -352,7 +352,7 @@ pub fn evaluated(
     Ok((buffer, view))
 }
 
-/// Where the product proper goes, and what is left to do then.
+/// Where the product is written, and the epilogue that is left to run.
 fn result(
     product: &Product,
     axes: &[usize],

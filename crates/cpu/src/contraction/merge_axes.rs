@@ -1,8 +1,8 @@
-//! Neighboring axes of a product that all its views run through alike are one axis.
+//! Merges neighboring axes of a product that all its views walk as one.
 
 use farad_compile::program::{Code, Instr, Product, View};
 
-/// The product over as few axes as can be.
+/// The product over as few axes as possible.
 pub fn merged(product: &Product) -> Product {
     let mut product = product.clone();
     for role in [Role::Batch, Role::Rows, Role::Columns, Role::Terms] {
@@ -14,7 +14,7 @@ pub fn merged(product: &Product) -> Product {
     product
 }
 
-/// What axes are to a product.
+/// The role of axes in a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Batch,
@@ -33,7 +33,7 @@ pub fn sizes(product: &mut Product, role: Role) -> &mut Vec<usize> {
     }
 }
 
-/// Calls `f` with every view that has the axes of a role, and the place of the first of them.
+/// Calls `f` with every view that has the axes of a role, and the index of the first of them.
 pub fn views(product: &mut Product, role: Role, mut f: impl FnMut(&mut View, usize)) {
     let [b, m, k] = [product.batch.len(), product.m.len(), product.k.len()];
     let of = |tape: &mut [Instr], first: usize, f: &mut dyn FnMut(&mut View, usize)| {
@@ -78,7 +78,7 @@ fn fits(product: &mut Product, role: Role, axis: usize) -> bool {
 
 fn merge(product: &mut Product, role: Role, axis: usize) {
     let inner = sizes(product, role)[axis];
-    // An axis of size 1 says nothing about strides.
+    // The stride of an axis of size 1 does not matter.
     let gone = |at: usize| if inner == 1 { at } else { at - 1 };
     views(product, role, |view, first| {
         view.strides.remove(gone(first + axis));

@@ -1,7 +1,8 @@
-//! Register tiles of products: some rows times some vectors of a result, kept in registers over all terms.
+//! Register tiles of products: some rows times some vectors of a result, which stay in registers over all
+//! terms.
 //!
-//! Operands are read where they lie, through tables of offsets, so that what overlaps in memory (the windows of a
-//! convolution) needs no copy of its own. Two forms: [`RowsTile`] runs along the columns of the result, [`DotsTile`] along
+//! Operands are read in place, through tables of offsets. So overlapping reads (the windows of a convolution)
+//! need no copies. There are two forms: [`RowsTile`] runs along the columns of the result, [`DotsTile`] along
 //! the terms. A result element adds its terms in an order that no tile size changes.
 
 use std::sync::OnceLock;
@@ -12,7 +13,8 @@ use vector::x86;
 
 mod vector;
 
-/// A run of neighbors that fits a vector: where it begins in each of two operands (or an operand and the result).
+/// A run of adjacent elements that fits a vector: its offsets in two operands (or in an operand and the
+/// result).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub first: isize,
@@ -23,13 +25,13 @@ pub struct Piece {
 
 /// `out[r, piece] = Σ_k lhs[k, r] · rhs[terms[k] + piece]` for the rows of one panel.
 pub struct RowsTile<'a> {
-    /// A panel: for every term as many elements as the tile has rows.
+    /// A panel: for every term, one element per row of the tile.
     pub lhs: *const f32,
     pub rhs: *const f32,
-    /// Where every term begins in `rhs`.
+    /// The offset of every term in `rhs`.
     pub terms: &'a [isize],
     pub out: *mut f32,
-    /// Where every row begins in `out`.
+    /// The offset of every row in `out`.
     pub rows: &'a [isize],
 }
 
@@ -49,9 +51,10 @@ pub struct DotsTile<'a> {
 #[derive(Debug)]
 pub struct RowTile {
     pub rows: usize,
-    /// Pieces at once.
+    /// Pieces per call.
     pub vectors: usize,
-    /// Takes at most `vectors` pieces: first in `rhs`, second in `out`. All addresses must be in memory.
+    /// Takes at most `vectors` pieces: `first` is the offset in `rhs`, `second` in `out`. All addresses must be
+    /// valid.
     pub run: unsafe fn(&RowsTile, &[Piece]),
 }
 
@@ -60,11 +63,11 @@ pub struct RowTile {
 pub struct DotTile {
     pub rows: usize,
     pub columns: usize,
-    /// Pieces are first in `lhs`, second in `rhs`. All addresses must be in memory.
+    /// `first` is a piece's offset in `lhs`, `second` in `rhs`. All addresses must be valid.
     pub run: unsafe fn(&DotsTile),
 }
 
-/// The tiles of an instruction set, the largest first; the last has a single row (and column).
+/// The tiles of an instruction set, largest first; the last tile has a single row (and column).
 pub struct Tiles {
     /// Elements of a vector.
     pub lanes: usize,
@@ -75,7 +78,7 @@ pub struct Tiles {
 #[inline(always)]
 unsafe fn rows<V: Vector, const M: usize, const N: usize>(job: &RowsTile, pieces: &[Piece]) {
     debug_assert!(pieces.len() <= N && job.rows.len() == M);
-    // SAFETY: all addresses are in memory, as promised by the caller; what is left of the pieces has no lanes.
+    // SAFETY: the caller guarantees that all addresses are valid; the missing pieces have no active lanes.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
         let piece = |n: usize| pieces.get(n).copied().unwrap_or(Piece { len: 0, ..pieces[0] });
@@ -95,7 +98,7 @@ unsafe fn rows<V: Vector, const M: usize, const N: usize>(job: &RowsTile, pieces
     }
 }
 
-// Loops over indices are unrolled whole, so that sums stay in registers; iterators are not.
+// Loops over indices are fully unrolled, so that sums stay in registers; iterators are not.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn accumulate<V: Vector, const M: usize, const N: usize>(
@@ -122,7 +125,7 @@ unsafe fn accumulate<V: Vector, const M: usize, const N: usize>(
 #[inline(always)]
 unsafe fn dots<V: Vector, const M: usize, const N: usize>(job: &DotsTile) {
     debug_assert!(job.rows.len() == M && job.columns.len() == N);
-    // SAFETY: all addresses are in memory, as promised by the caller.
+    // SAFETY: the caller guarantees that all addresses are valid.
     unsafe {
         let left: [*const f32; M] = std::array::from_fn(|m| job.lhs.offset(job.rows[m]));
         let right: [*const f32; N] = std::array::from_fn(|n| job.rhs.offset(job.columns[n]));
@@ -238,7 +241,7 @@ mod tests {
             for tile in table.rows {
                 let (terms, pitch) = (5, 40 * table.lanes);
                 let (lhs, rhs) = (wave(terms * tile.rows, 37), wave(pitch + 100, 53));
-                // Terms overlap, and pieces are of every length.
+                // Terms overlap, and pieces have every length.
                 let at: Vec<isize> = (0..terms as isize).map(|k| 7 * k).collect();
                 let out_rows: Vec<isize> = (0..tile.rows).map(|r| (r * pitch) as isize).collect();
                 let piece = |n: usize| {

@@ -1,7 +1,9 @@
-//! Products along the columns of their results: forward convolutions and the gradients at their inputs.
+//! Products that run along the columns of their results: forward convolutions and gradients with respect to
+//! their inputs.
 //!
-//! The left operand is packed once into panels of a few rows. Columns are cut into slices; a task reads the right
-//! operand's part of one, multiplies it with every panel, and works on the result while that is in cache.
+//! The left operand is packed once into panels of a few rows. Columns are cut into slices. A task reads one
+//! slice of the right operand, multiplies it with every panel, and runs the epilogue while the result is in
+//! cache.
 
 use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Product, Store, View};
 use farad_ir::DType;
@@ -37,7 +39,7 @@ pub struct Rows {
     work: usize,
 }
 
-/// The left operand, and where it is packed.
+/// The left operand, and the buffer that it is packed into.
 #[derive(Debug)]
 struct Panels {
     buffer: usize,
@@ -45,33 +47,33 @@ struct Panels {
     rows: Vec<isize>,
     terms: Vec<isize>,
     packed: usize,
-    /// Whether all batches have the same.
+    /// Whether all batches share the same panels.
     shared: bool,
     /// First row and tile.
     list: Vec<(usize, &'static RowTile)>,
 }
 
-/// Where sums go: strides over `[batch.., m.., n..]`.
+/// Where sums are written: strides over `[batch.., m.., n..]`.
 #[derive(Debug)]
 struct RowTarget {
     buffer: usize,
     view: View,
-    /// Floats of scratch memory, if every task has its own.
+    /// Floats of scratch memory, if every task has its own copy.
     own: Option<usize>,
 }
 
 #[derive(Debug)]
 enum Epilogue {
-    /// Sums are what is wanted.
+    /// No epilogue: the sums are the result.
     Nothing,
-    /// Slice by slice, with buffers moved: elements per axis of `[batch.., n..]`.
+    /// Slice by slice, with shifted buffers: elements to shift by, per axis of `[batch.., n..]`.
     Slices { nests: Vec<(Vec<usize>, Nest)>, moves: Vec<(usize, Vec<i64>)> },
-    /// At the end.
+    /// Over the whole result, at the end.
     Whole(Box<Nest>),
 }
 
 impl Rows {
-    /// Plans a product; `None` if its right operand is more than a load. Slices have at most `most` floats.
+    /// Plans a product; `None` if its right operand is not a plain load. Slices have at most `most` floats.
     pub fn new(
         product: &Product,
         most: usize,
@@ -165,7 +167,8 @@ impl Rows {
         let pieces: Vec<Piece> =
             pieces(extent, &self.rhs.strides[b + k..], &self.out.view.strides[columns..], table.lanes);
         let lhs = self.lhs.start(context, batch);
-        // Columns stay in the first cache while all rows go by, if tiles agree on how many columns that are.
+        // Columns stay in the L1 cache while all rows are computed, if all tiles process the same number of
+        // columns.
         let sizes = self.lhs.list.iter().map(|(_, tile)| tile.vectors);
         let together = if sizes.clone().min() == sizes.clone().max() {
             sizes.max().unwrap_or(1)
@@ -175,7 +178,7 @@ impl Rows {
         for pieces in pieces.chunks(together) {
             for &(first, tile) in &self.lhs.list {
                 let job = register_tile::RowsTile {
-                    // SAFETY: panels lie one behind the other, in the order of their rows.
+                    // SAFETY: panels are adjacent, in the order of their rows.
                     lhs: unsafe { lhs.add(first * self.terms.len()) },
                     rhs,
                     terms: &self.terms,
@@ -183,7 +186,7 @@ impl Rows {
                     rows: &self.out_rows[first..first + tile.rows],
                 };
                 for pieces in pieces.chunks(tile.vectors) {
-                    // SAFETY: operand and result are in memory over the whole slice, and apart.
+                    // SAFETY: the operand and the result are valid over the whole slice, and do not overlap.
                     unsafe { (tile.run)(&job, pieces) };
                 }
             }
@@ -226,7 +229,8 @@ fn cut(product: &Product, read: &SliceRead, most: usize, temporaries: &Temporari
         copied + product.rows() * count
     };
     let share = cost(&product.n) * product.batches() / MANY_SLICES;
-    // Neighboring slices copy what their windows share, so a slice has a few whole rows of an image.
+    // Neighboring slices both copy the part that their windows share, so a slice should have several whole rows
+    // of an image.
     let mut few = vec![1; product.n.len()];
     for (axis, rows) in (0..few.len()).rev().zip([usize::MAX, IMAGE_ROWS]) {
         few[axis] = product.n[axis].min(rows);
@@ -276,7 +280,7 @@ impl Panels {
             let at = coordinates(batch, number);
             let index =
                 self.view.offset + at.iter().zip(&self.view.strides).map(|(&c, s)| c as i64 * s).sum::<i64>();
-            // SAFETY: the view was checked; panels lie one behind the other in a temporary of their size.
+            // SAFETY: the view was checked; panels are adjacent in a temporary of their size.
             unsafe {
                 let from = context.bindings[self.buffer].start.cast::<f32>().offset(index as isize);
                 let to = context.bindings[self.packed].start.cast::<f32>();
@@ -301,7 +305,7 @@ impl Panels {
     fn start(&self, context: KernelContext, batch: usize) -> *const f32 {
         let batch = if self.shared { 0 } else { batch };
         let start = context.bindings[self.packed].start.cast::<f32>();
-        // SAFETY: every batch has its panels, unless they share them.
+        // SAFETY: every batch has its own panels, unless all share the same ones.
         unsafe { start.add(batch * self.rows.len() * self.terms.len()) }
     }
 }
@@ -321,7 +325,7 @@ impl RowTarget {
     }
 }
 
-/// Where sums go, and what is left to do then.
+/// Where sums are written, and the epilogue that is left to run.
 fn result(
     product: &Product,
     axes: &[usize],
@@ -389,8 +393,8 @@ fn result(
     Ok((target, epilogue))
 }
 
-/// By how much every buffer of the epilogue moves per batch and column axis; `None` if slices cannot be had by moving
-/// buffers.
+/// How far every buffer of the epilogue shifts per batch axis and column axis; `None` if shifting buffers does
+/// not select a slice.
 fn moves(product: &Product, columns: &AxisCut) -> Option<Vec<(usize, Vec<i64>)>> {
     let (b, m) = (product.batch.len(), product.m.len());
     let cut = |axis: usize| if axis < b { product.batch[axis] > 1 } else { columns.cuts(axis - b - m) };

@@ -1,8 +1,8 @@
-//! How a product with axes of several kinds is cut: into slices that stay in cache, and vectors inside them.
+//! Cuts the axes of a product into slices that stay in cache, and slices into vectors.
 
 use crate::contraction::register_tile::Piece;
 
-/// Some axes, cut at every so many positions.
+/// Axes that are cut into slices of a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisCut {
     sizes: Vec<usize>,
@@ -10,7 +10,7 @@ pub struct AxisCut {
 }
 
 impl AxisCut {
-    /// Cuts `sizes` into the largest slices that `cost` allows: whole inner axes, then part of one.
+    /// Cuts `sizes` into the largest slices that `cost` allows: whole inner axes, then a part of the next one.
     pub fn new(sizes: &[usize], most: usize, cost: impl Fn(&[usize]) -> usize) -> AxisCut {
         let mut steps = vec![1; sizes.len()];
         for axis in (0..sizes.len()).rev() {
@@ -24,7 +24,7 @@ impl AxisCut {
                 let middle = (low + high).div_ceil(2);
                 if fits(middle) { low = middle } else { high = middle - 1 }
             }
-            // Slices of equal size rather than a small last one.
+            // Slices of equal size, rather than a small last one.
             let count = sizes[axis].div_ceil(low).max(1);
             steps[axis] = sizes[axis].div_ceil(count).max(1);
             if count > 1 {
@@ -49,7 +49,7 @@ impl AxisCut {
         self.steps[axis] < self.sizes[axis]
     }
 
-    /// Where a slice begins and how far it goes, per axis.
+    /// The first position and the extent of a slice, per axis.
     pub fn slice(&self, number: usize) -> (Vec<usize>, Vec<usize>) {
         let mut rest = number;
         let mut slice = (vec![0; self.sizes.len()], vec![0; self.sizes.len()]);
@@ -63,7 +63,7 @@ impl AxisCut {
         slice
     }
 
-    /// Every extent that a slice has.
+    /// Every extent that occurs among the slices.
     pub fn extents(&self) -> Vec<Vec<usize>> {
         let mut all = vec![vec![]];
         for (&size, &step) in self.sizes.iter().zip(&self.steps) {
@@ -87,10 +87,10 @@ pub fn offsets(sizes: &[usize], strides: &[i64]) -> Vec<isize> {
     all
 }
 
-/// The positions of some axes as vectors, given the strides of the two things that they are read or written in. Along
-/// the last axis both strides must be 1.
+/// The positions of some axes grouped into vectors, given the strides of the two arrays that are read or
+/// written. Along the last axis, both strides must be 1.
 pub fn pieces(sizes: &[usize], first: &[i64], second: &[i64], lanes: usize) -> Vec<Piece> {
-    // Inner axes that follow each other in both are one run.
+    // Inner axes that are contiguous in both arrays form one run.
     let mut inner = sizes.len();
     let mut run = 1;
     while inner > 0 {
@@ -114,7 +114,7 @@ pub fn pieces(sizes: &[usize], first: &[i64], second: &[i64], lanes: usize) -> V
     pieces
 }
 
-/// How much of the vectors over `sizes` is used, if so many inner axes are one run.
+/// The fraction of vector lanes that is used if runs have this length.
 pub fn use_of_lanes(run: usize, lanes: usize) -> f64 {
     run as f64 / run.next_multiple_of(lanes) as f64
 }

@@ -1,11 +1,11 @@
-//! A product's operand as its tiles read it, slice by slice: where it lies in memory, or copied to scratch memory.
+//! How tiles read an operand of a product, slice by slice: in place, or copied to scratch memory.
 //!
-//! However it is read, an element's place is linear in its axes, with strides that are the same for every slice.
-//! Padding is dealt with by copies: a *window* has every element that a slice reads once, with zeros around, so that
-//! positions which overlap (those of a convolution) are strides that overlap; a *spread* has every element as often as
-//! it is read. Where tiles run along every second or third position (strided convolutions), a window is *split*: the
-//! positions of one remainder lie side by side. One axis, that of the kernel's columns, then has a table of places
-//! instead of a stride ([`SliceOperand::offsets`]).
+//! In either case, an element's address is linear in its axes, with strides that are the same for every slice.
+//! Copies deal with padding. A *window* copies every element that a slice reads once, with zeros around it;
+//! overlapping reads (those of a convolution) then have overlapping strides. A *spread* copies every element as
+//! often as it is read. Where tiles run along every second or third position (strided convolutions), a window
+//! is *split*: the positions with the same remainder are adjacent. One axis, that of the kernel's columns, then
+//! has a table of offsets instead of a stride ([`SliceOperand::offsets`]).
 
 use farad_compile::program::{self, BufferId, Code, Fused, Guard, Instr, Level, Store, View};
 use farad_ir::DType;
@@ -22,9 +22,9 @@ mod split_window;
 /// A part of an operand's axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice<'a> {
-    /// Where it begins, per axis.
+    /// Its first position, per axis.
     pub origin: &'a [usize],
-    /// How far it goes, per axis.
+    /// Its size, per axis.
     pub extent: &'a [usize],
 }
 
@@ -37,9 +37,9 @@ pub struct SliceOperand {
     pub strides: Vec<i64>,
     /// Floats of scratch memory that a slice takes.
     pub floats: usize,
-    /// Floats of the copy that tiles read, at the beginning of that memory.
+    /// Floats of the copy that tiles read, at the start of that memory.
     copied: usize,
-    /// What is done to the copy, which is this buffer.
+    /// Pointwise work on the copy, and the buffer number that the copy has in it.
     finish: Option<(usize, Nest)>,
 }
 
@@ -48,11 +48,11 @@ enum OperandSource {
     Nothing,
     Memory(View),
     Window(Window),
-    /// By way of a window behind it, if there is one.
+    /// Copied from a window that follows it in scratch memory, if there is one.
     Spread(Spread, Option<Window>),
 }
 
-/// A load, and the pointwise work on what it gives.
+/// A load, and pointwise work on its values.
 pub struct Load<'a> {
     pub buffer: BufferId,
     pub view: &'a View,
@@ -60,7 +60,7 @@ pub struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    /// The operand as one load; `None` if it is more than that.
+    /// The operand as one load; `None` if it consists of more.
     pub fn of(operand: &'a program::ProductOperand) -> Option<Load<'a>> {
         let mut loads = operand.tape.iter().filter_map(|instr| match &instr.code {
             Code::Load(buffer, view) => Some((*buffer, view, instr.dtype)),
@@ -75,7 +75,7 @@ impl<'a> Load<'a> {
         Some(Load { buffer, view, tape: (!plain).then_some(operand) })
     }
 
-    /// Whether the operand is in memory as it is.
+    /// Whether the operand is in memory without any work on it.
     pub fn is_plain(&self, specs: &[Spec]) -> bool {
         let float = specs[self.buffer.0 as usize].dtype == DType::F32;
         self.tape.is_none() && float && self.view.guards.is_empty()
@@ -119,7 +119,7 @@ impl SliceRead<'_> {
 /// How an operand is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Not at all: a sum has no terms.
+    /// Not at all: the sum has no terms.
     Nothing,
     Memory,
     Window,
@@ -127,7 +127,9 @@ pub enum Way {
 }
 
 impl SliceOperand {
-    /// Plans to read slices of at most `extent`. `scratch` is the buffer that a copy is known by.
+    /// Plans to read a load over `axes`, in slices of at most `extent`. `order` lists the axes of a spread
+    /// copy; tiles run along the last one. Axes in `tables` are read only through [`SliceOperand::offsets`].
+    /// `scratch` is the buffer number of the copy.
     pub fn new(
         read: &SliceRead,
         way: Way,
@@ -173,7 +175,8 @@ impl SliceOperand {
         Ok(SliceOperand { buffer: load.buffer.0 as usize, source, strides, floats, copied, finish })
     }
 
-    /// Where the positions of some axes begin, in order: those from `first` on, which have these sizes.
+    /// The offsets of all positions of some axes, in order: the axes starting at `first`, which have these
+    /// sizes.
     pub fn offsets(&self, first: usize, sizes: &[usize]) -> Vec<isize> {
         let mut all = vec![0];
         for (axis, &size) in (first..).zip(sizes) {
@@ -186,7 +189,7 @@ impl SliceOperand {
         all
     }
 
-    /// Makes a slice readable; gives the address of its first element.
+    /// Makes a slice readable and returns the address of its first element.
     ///
     /// # Safety
     /// `scratch` must have room for [`SliceOperand::floats`] floats that nothing else uses.
@@ -232,7 +235,7 @@ fn dot(strides: &[i64], coordinates: &[usize]) -> i64 {
     strides.iter().zip(coordinates).map(|(&stride, &c)| stride * c as i64).sum()
 }
 
-/// The work on a load's values, over a copy of them.
+/// The pointwise work on a load's values, applied to a copy of them.
 fn finish(
     operand: &program::ProductOperand,
     scratch: BufferId,
@@ -255,16 +258,16 @@ fn finish(
 /// Some axes of an operand.
 pub type AxisRange = std::ops::Range<usize>;
 
-/// A copy of all that a slice reads, with zeros where there is nothing to read.
+/// A copy of everything that a slice reads, with zeros where there is nothing to read.
 #[derive(Debug)]
 pub struct Window {
-    /// The element that all axes and positions at 0 name.
+    /// The element at coordinate 0 of all axes and guards.
     offset: i64,
     /// Elements between neighbors of axes without guards.
     free: Vec<i64>,
     guards: Vec<Guard>,
     dims: Vec<Dim>,
-    /// How the innermost dimension is split, if tiles run along every so many of its positions.
+    /// How the innermost dimension is split, if tiles read it with a stride.
     split: Option<ResidueSplit>,
 }
 
@@ -274,7 +277,7 @@ struct Dim {
     what: What,
     /// Elements between neighbors in memory.
     unit: i64,
-    /// Places of the largest slice.
+    /// Its size in the largest slice.
     span: usize,
     /// Floats between neighbors in the copy.
     pitch: usize,
@@ -284,7 +287,7 @@ struct Dim {
 enum What {
     /// An axis of the operand.
     Axis(usize),
-    /// The positions of a guard.
+    /// The position of a guard.
     Guard(usize),
 }
 
@@ -339,7 +342,7 @@ impl Window {
         Some(Window { offset, free, guards: view.guards.clone(), dims, split })
     }
 
-    /// Floats of the largest slice's copy.
+    /// Floats of the copy of the largest slice.
     pub fn floats(&self) -> usize {
         self.dims.iter().map(|dim| dim.span).product()
     }
@@ -360,7 +363,7 @@ impl Window {
         strides
     }
 
-    /// How far position `i` of an axis lies behind its first, along whose axis neighbors are `stride` apart.
+    /// The offset of position `i` of an axis from its first position; neighbors on the axis are `stride` apart.
     fn place(&self, axis: usize, stride: i64, i: usize) -> isize {
         match &self.split {
             Some(split) if split.table == Some(axis) => split.place(i),
@@ -368,7 +371,7 @@ impl Window {
         }
     }
 
-    /// Copies a slice; gives the place of its first element.
+    /// Copies a slice and returns the offset of its first element.
     fn copy(&self, slice: Slice, binding: Binding, out: &mut [u32]) -> usize {
         let mut first = 0;
         let places: Vec<RowPlaces> = self
@@ -397,7 +400,7 @@ impl Window {
         first
     }
 
-    /// Fills the part of a copy that begins at element `index`, if there is one, from dimension `depth` on.
+    /// Fills the part of a copy that starts at element `index` (if that exists), from dimension `depth` on.
     fn fill(
         &self,
         depth: usize,
@@ -420,20 +423,20 @@ impl Window {
     }
 }
 
-/// Positions that a guard has over a slice.
+/// The number of positions that a guard takes over a slice.
 fn span(guard: &Guard, extent: &[usize]) -> usize {
     let reach = |(c, &extent): (&i64, &usize)| c.unsigned_abs() as usize * (extent - 1);
     guard.coefficients.iter().zip(extent).map(reach).sum::<usize>() + 1
 }
 
-/// A copy with an element for every place of a slice.
+/// A copy with one element per position of a slice.
 #[derive(Debug)]
 struct Spread {
     /// The axes of the copy.
     order: Vec<usize>,
     /// Floats between neighbors in the copy, per axis.
     strides: Vec<i64>,
-    /// Along the last of the axes, the others being held.
+    /// Along the last of the axes, with the others fixed.
     access: ViewAccess,
 }
 

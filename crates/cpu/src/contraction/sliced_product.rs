@@ -1,7 +1,7 @@
-//! Products over several axes, such as convolutions: which of them are done slice by slice, and in which form.
+//! Products over several axes, such as convolutions: which of them run slice by slice, and in which form.
 //!
-//! The compiler leaves sums of products with few rows or columns as fused kernels. Here they are products too, if there
-//! are vectors to be had.
+//! The compiler leaves sums of products with few rows or columns as fused kernels. Here they run as products
+//! too, if their elements can be read as vectors.
 
 use farad_compile::program::{Code, Fused, Instr, Level, Product, ProductOperand, Reg, Store, View};
 use farad_ir::{Binary, DType, Reduce, Scalar};
@@ -22,7 +22,7 @@ pub enum Sliced {
     Rows(Box<Rows>),
     /// Along terms.
     Dots(Box<Dots>),
-    /// One after the other.
+    /// Several products, one after another.
     Phases(Vec<Sliced>),
 }
 
@@ -47,7 +47,7 @@ pub fn plan(product: &Product, temporaries: &mut Temporaries, label: &str) -> Re
     plan_phases(&product, temporaries, label)
 }
 
-/// Plans a fused kernel that is a sum of products with few rows; `None` if it is none.
+/// Plans a fused kernel that is a sum of products with few rows; `None` if it is not one.
 pub fn plan_fused(
     fused: &Fused,
     temporaries: &mut Temporaries,
@@ -99,7 +99,7 @@ fn runs_along_terms(product: &Product) -> bool {
         return false;
     };
     let axes = &product.axes()[1];
-    // Reading neighbors is about that much faster.
+    // Reading adjacent elements is about that much faster.
     let run = |axis: usize| axes[axis] * if view.strides[axis].abs() == 1 { 4 } else { 1 };
     run(product.batch.len() + product.k.len() - 1) > run(axes.len() - 1)
 }
@@ -108,7 +108,7 @@ fn moves(view: &View, axis: usize) -> bool {
     view.strides[axis] != 0 || view.guards.iter().any(|g| g.coefficients[axis] != 0)
 }
 
-/// The product that a fused kernel is: a sum of products of two loads, and work on the sum.
+/// A fused kernel as a product: a sum of products of two loads, and pointwise work on the sum.
 fn thin(fused: &Fused) -> Option<Product> {
     let at = |r: Reg| &fused.tape[r.0 as usize];
     let is_sum = |instr: &Instr| matches!(instr.code, Code::Reduce(..));
@@ -125,7 +125,7 @@ fn thin(fused: &Fused) -> Option<Product> {
     if !floats || a == b || !alone {
         return None;
     }
-    // Columns are the axes of the operand that has the last one.
+    // Columns are the axes of the operand that has the last axis.
     let last = (0..fused.outer).rev().find(|&axis| fused.axes[axis] > 1)?;
     let (lhs, rhs) = match (moves(left, last), moves(right, last)) {
         (true, false) => (b, a),
@@ -151,7 +151,7 @@ fn thin(fused: &Fused) -> Option<Product> {
     Some(as_product(fused, sum, [lhs, rhs], [batch, m, n, k]))
 }
 
-/// The kernel as a product whose batch, rows, columns and terms are these axes.
+/// The kernel as a product with these axes as batch, rows, columns and terms.
 fn as_product(fused: &Fused, sum: usize, [lhs, rhs]: [Reg; 2], [batch, m, n, k]: [Vec<usize>; 4]) -> Product {
     let sizes = |axes: &[usize]| axes.iter().map(|&axis| fused.axes[axis]).collect::<Vec<usize>>();
     let over = |view: &View, axes: &[&[usize]]| {
@@ -172,7 +172,7 @@ fn as_product(fused: &Fused, sum: usize, [lhs, rhs]: [Reg; 2], [batch, m, n, k]:
     let epilogue = fused.tape.iter().enumerate().map(|(i, instr)| {
         let code = match &instr.code {
             _ if i == sum => Code::Accumulator,
-            // What the product is made of is not needed any more.
+            // Instructions that the product itself replaces.
             _ if instr.level == Level::Full => Code::Constant(Scalar::of(instr.dtype, 0.0)),
             Code::Load(buffer, view) => Code::Load(*buffer, over(view, &whole)),
             Code::Position(view) => Code::Position(over(view, &whole)),
@@ -219,7 +219,7 @@ mod tests {
         (i * 37 % 101) as f32 / 50.0 - 1.0
     }
 
-    /// `x[image, i, h + p - 1, w + q - 1]` over axes whose places are given.
+    /// `x[image, i, h + p - 1, w + q - 1]` over axes with these indices.
     fn window([image, i, h, w, p, q]: [usize; 6]) -> View {
         let (rows, columns) = (SIZES[3] as i64, SIZES[4] as i64);
         let mut view = View { offset: -columns - 1, strides: vec![0; 6], guards: vec![] };
@@ -242,7 +242,7 @@ mod tests {
         View { offset: 0, strides: strides.iter().map(|&s| s as i64).collect(), guards: vec![] }
     }
 
-    /// A convolution with a kernel of 3 by 3 and something added, or the gradient at its weights.
+    /// A convolution with a kernel of 3 by 3 and something added, or the gradient with respect to its weights.
     fn product(weights: bool) -> (Product, [usize; 3]) {
         let [images, i, o, h, w] = SIZES;
         let accumulator = Instr { code: Code::Accumulator, dtype: DType::F32, level: Level::Full };
@@ -312,7 +312,7 @@ mod tests {
                 assert!(worst < 1e-4, "{worst}");
             }
             if !weights {
-                // An element in the last row of an image, computed apart.
+                // An element in the last row of an image, computed separately.
                 let (image, out, column) = (2, 4, 7);
                 let mut want = 1.0f64;
                 for (c, p, q) in (0..i).flat_map(|c| (0..2).flat_map(move |p| (0..3).map(move |q| (c, p, q))))

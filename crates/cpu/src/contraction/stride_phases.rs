@@ -1,15 +1,16 @@
-//! Products whose right operand is read at every so many positions only, as in gradients of strided convolutions.
+//! Products whose right operand is nonzero only at every n-th position, as in gradients of strided
+//! convolutions.
 //!
-//! Of such a product's terms most are zero, but which ones depends on a column's position modulo the stride alone. So
-//! it is as many products as there are remainders, each over the columns and the terms that go together, and each
-//! without divisors.
+//! Most terms of such a product are zero. Which ones depends only on a column's position modulo the stride. So
+//! the product is split into one product per remainder, over the columns and terms that belong together; none
+//! of these has divisors.
 
 use farad_compile::program::{Code, Guard, Product, View};
 
 use crate::contraction::merge_axes::{Role, sizes, views};
 
-/// The products that a product consists of, each of which writes its part of the result. One, if there are no
-/// divisors, or if they are of no known kind.
+/// The products that a product splits into, each of which writes a part of the result. A single one if there
+/// are no divisors, or if their form is not recognized.
 pub fn phases(product: &Product) -> Vec<Product> {
     let Some(divided) = divided(product) else { return vec![product.clone()] };
     let mut all = Vec::new();
@@ -21,7 +22,7 @@ pub fn phases(product: &Product) -> Vec<Product> {
     all
 }
 
-/// A guard with a divisor, and the axes that it has.
+/// A guard with a divisor, and the axes that it depends on.
 struct Divided {
     guard: Guard,
     /// Which column axis.
@@ -98,7 +99,7 @@ fn restrict(product: &mut Product, role: Role, axis: usize, first: usize, step: 
     *size = (*size - first).div_ceil(step);
 }
 
-/// Divides where nothing is left over: the position is then linear in the axes.
+/// Removes divisors that always divide evenly: the position is then linear in the axes.
 fn simplify(view: &mut View, axes: &[usize]) {
     let View { offset, strides, guards } = view;
     for guard in guards.iter_mut().filter(|guard| guard.divisor > 1) {

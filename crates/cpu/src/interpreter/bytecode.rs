@@ -1,5 +1,5 @@
-//! The bytecode that tapes become: instructions over registers that are runs of 32-bit words in scratch or memory, or of
-//! 64-bit ones where the dtype is wide.
+//! The bytecode of tapes. A register is a run of 32-bit words in scratch or memory, or of 64-bit words if the
+//! dtype is wide.
 
 use farad_ir::{Binary, DType, Reduce, Unary};
 
@@ -63,7 +63,7 @@ pub type RegisterId = usize;
 pub struct SourceWords {
     /// The register.
     pub register: RegisterId,
-    /// Whether its first word stands for every element.
+    /// Whether its first word is used for every element.
     pub scalar: bool,
 }
 
@@ -85,12 +85,12 @@ pub enum Conversion {
     WordToFloat,
     RoundHalf,
     RoundBrain,
-    /// Any other pair, as Rust's `as` has it; truth values ask whether the number is not zero.
+    /// Any other pair, with the rules of Rust's `as`; a cast to `bool` tests for a nonzero value.
     To(WordType, DType),
 }
 
 impl Conversion {
-    /// Whether it gives a register of 64 bits.
+    /// Whether its result is a 64-bit register.
     pub fn is_wide(self) -> bool {
         matches!(self, Conversion::To(_, to) if to.is_wide())
     }
@@ -99,17 +99,17 @@ impl Conversion {
 /// What an instruction does. Numbers are indices into the kernel's lists.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Opcode {
-    /// Writes a fixed word, or the two of a wide register.
+    /// Writes a constant word, or the two words of a wide register.
     Constant(u64),
-    /// Writes the n-th word of the run, or that and the next.
+    /// Writes the n-th word of the parameters, or that and the next.
     Parameter(usize),
     /// Repeats one word over the tile.
     Fill,
     /// Repeats every word of an outer register along its row.
     SpreadRows,
-    /// Repeats an outer register for every row of a tile with outer positions innermost.
+    /// Repeats an outer register for every row of a tile whose innermost positions are outer ones.
     SpreadColumns,
-    /// Points the register at memory.
+    /// Points the register at memory instead of copying.
     Alias(usize),
     /// Reads memory.
     Load(usize),
@@ -124,7 +124,7 @@ pub enum Opcode {
     Unary(Unary, WordType),
     Binary(Binary, WordType),
     Select,
-    /// `±a·b ± c`, the signs being negative where set.
+    /// `±a·b ± c`; a set flag means a minus sign.
     MulAdd {
         minus_product: bool,
         minus_addend: bool,
@@ -136,11 +136,11 @@ pub enum Opcode {
     Reduce(usize),
     /// Copies words.
     Copy,
-    /// Does nothing; registers that it names live until here.
+    /// Does nothing; keeps the registers that it names alive up to here.
     Keep,
 }
 
-/// One instruction. What it does not read names register 0.
+/// One instruction. Unused operands name register 0.
 #[derive(Clone, Copy, Debug)]
 pub struct BytecodeOp {
     pub code: Opcode,
@@ -148,7 +148,7 @@ pub struct BytecodeOp {
     pub a: SourceWords,
     pub b: SourceWords,
     pub c: SourceWords,
-    /// Whether it reads or writes registers of 64 bits; known when all is emitted.
+    /// Whether it reads or writes 64-bit registers; set once everything is emitted.
     pub wide: bool,
 }
 
@@ -179,12 +179,12 @@ impl BytecodeOp {
         [self.a, self.b, self.c].into_iter().take(self.reads()).map(|source| source.register)
     }
 
-    /// Whether the instruction writes its own words to `out` (and not a pointer, an accumulator or memory).
+    /// Whether the instruction writes words to `out` (and not a pointer, an accumulator or memory).
     pub fn writes(&self) -> bool {
         !matches!(self.code, Opcode::Alias(_) | Opcode::Store(_) | Opcode::Reduce(_) | Opcode::Keep)
     }
 
-    /// Rough cost an element, in simple instructions.
+    /// Rough cost per element, in simple instructions.
     pub fn cost(&self) -> usize {
         match self.code {
             Opcode::Alias(_) | Opcode::Constant(_) | Opcode::Parameter(_) | Opcode::Keep => 0,
@@ -199,11 +199,11 @@ impl BytecodeOp {
     }
 }
 
-/// A reduction's running state: where its words are, and the register it gives.
+/// A reduction's running state: its words, and the register of its result.
 #[derive(Clone, Copy, Debug)]
 pub struct ReductionAccumulator {
     pub reduce: Reduce,
     pub kind: WordType,
-    /// The outer register that takes the result.
+    /// The outer register that receives the result.
     pub out: RegisterId,
 }

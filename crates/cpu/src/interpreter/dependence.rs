@@ -1,4 +1,4 @@
-//! What values of a tape depend on: how often they change, and which reductions they wait for.
+//! What the values of a tape depend on: how often they change, and which reductions they need.
 
 use farad_compile::program::{Code as TapeCode, Fused, Guard, View};
 
@@ -18,7 +18,8 @@ pub fn operands(code: &TapeCode) -> Vec<usize> {
     code.operands().iter().map(|register| register.0 as usize).collect()
 }
 
-/// Which values depend on axes that `moves` finds in a view, directly or through operands (not through reductions).
+/// Which values depend on axes that `moves` detects in a view, directly or through operands (not through
+/// reductions).
 pub fn dependence(fused: &Fused, moves: impl Fn(&View) -> bool) -> Vec<bool> {
     let mut depends: Vec<bool> = Vec::with_capacity(fused.tape.len());
     for instr in &fused.tape {
@@ -38,7 +39,7 @@ fn moves_along(view: &View, axes: std::ops::Range<usize>) -> bool {
 pub struct Analysis {
     /// How often each changes.
     pub levels: Vec<Dependence>,
-    /// How many reductions each waits for, one after the other.
+    /// How many reductions each value depends on in sequence.
     pub depths: Vec<usize>,
     /// How many instructions and stores read it.
     pub uses: Vec<usize>,

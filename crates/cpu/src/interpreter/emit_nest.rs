@@ -1,4 +1,4 @@
-//! From a tape to bytecode: what is computed at which level and in which pass, in which register.
+//! Translates a tape to bytecode: decides the level, the pass and the register of every value.
 
 use farad_compile::program::{Code as TapeCode, Fused, Level as TapeLevel, Reg, Store, View};
 use farad_ir::{Binary, DType, Unary};
@@ -14,7 +14,7 @@ use crate::interpreter::register_slots::{self, LINE, RegisterPlace};
 use crate::memory::view_access::ViewAccess;
 use crate::simd::reduction::STATE_WORDS;
 
-/// Makes the bytecode of a kernel with collapsed axes.
+/// Emits the bytecode of a kernel with collapsed axes.
 pub fn emit(fused: &Fused, layout: Layout, reduces: bool, specs: &[Spec]) -> Result<Nest, Error> {
     let mut emitter = Emitter::new(fused, layout, reduces, specs);
     emitter.check()?;
@@ -22,17 +22,17 @@ pub fn emit(fused: &Fused, layout: Layout, reduces: bool, specs: &[Spec]) -> Res
     Ok(emitter.finish())
 }
 
-/// The state of emission; what makes single values is in [`crate::interpreter::emit_values`].
+/// The state of emission. Single values are emitted in [`crate::interpreter::emit_values`].
 pub struct Emitter<'a> {
     /// The kernel.
     pub fused: &'a Fused,
     /// Its buffers.
     pub specs: &'a [Spec],
-    /// How its space is cut up.
+    /// How its space is divided.
     pub layout: Layout,
     /// How often values change.
     pub levels: Vec<Dependence>,
-    /// Reductions that a value waits for, one after the other.
+    /// How many reductions each value depends on in sequence.
     pub depths: Vec<usize>,
     /// How often values are read.
     pub uses: Vec<usize>,
@@ -42,15 +42,15 @@ pub struct Emitter<'a> {
     pub lasting: Vec<Option<RegisterId>>,
     /// Registers of full values in this pass.
     pub passing: Vec<Option<RegisterId>>,
-    /// Registers whose words are repeated over a tile by other registers, in this pass.
+    /// Pairs of registers: one, and its copy spread over a tile, valid in this pass.
     pub spreads: Vec<(RegisterId, RegisterId)>,
-    /// The same, for good.
+    /// The same, valid in all passes.
     pub lasting_spreads: Vec<(RegisterId, RegisterId)>,
-    /// The store that a value may be computed straight into, in this pass, with its touch.
+    /// The store that a value may be computed directly into in this pass, with the index of its touch.
     pub direct: Vec<Option<(usize, &'a Store)>>,
-    /// Where registers are.
+    /// Where each register lives.
     pub places: Vec<RegisterPlace>,
-    /// Which of them have 64 bits.
+    /// Which registers are 64 bits wide.
     pub wide: Vec<bool>,
     /// Words that are kept from tile to tile.
     pub kept: usize,
@@ -66,8 +66,8 @@ pub struct Emitter<'a> {
     pub takes: Vec<Take>,
     pub randoms: Vec<RandomBits>,
     pub accumulators: Vec<ReductionAccumulator>,
-    /// In recurrences: the registers of carries, of their next values, and whether a value is the same for all elements
-    /// at a position.
+    /// In recurrences: the registers of carries and of their next values, and whether each value is the same
+    /// for all elements at a position.
     pub carried: Vec<RegisterId>,
     pub next: Vec<RegisterId>,
     pub shared: Vec<bool>,
@@ -108,7 +108,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Refuses ops on registers that they do not take.
+    /// Rejects ops on register types that they do not support.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |op: &str, dtype| Err(Error::Register { op: op.into(), dtype });
         for instr in &self.fused.tape {
@@ -145,7 +145,8 @@ impl<'a> Emitter<'a> {
         })
     }
 
-    /// Emits every pass: reductions by depth, and stores as early as their values and the buffers they overwrite allow.
+    /// Emits every pass: reductions by depth, and each store as early as its value and the buffer that it
+    /// overwrites allow.
     fn passes(&mut self) {
         let fused = self.fused;
         let reachable = dependence::reachable(fused);
@@ -171,7 +172,7 @@ impl<'a> Emitter<'a> {
                 }
             }
             early.iter().for_each(|store| self.store(store));
-            // What is overwritten in place may be read until all is computed.
+            // A buffer that is overwritten in place may be read until everything is computed.
             let values: Vec<SourceWords> =
                 late.iter().map(|s| self.full_source(s.value.0 as usize)).collect();
             late.iter()
@@ -190,7 +191,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Values that may be computed straight into the memory they are stored to.
+    /// Marks values that may be computed directly into the memory where they are stored.
     pub fn mark_direct(&mut self, stores: &[&'a Store]) {
         self.direct.fill(None);
         for &store in stores {
@@ -211,7 +212,7 @@ impl<'a> Emitter<'a> {
 
     pub fn store(&mut self, store: &Store) {
         let value = self.full_source(store.value.0 as usize);
-        // The value may already lie where it belongs.
+        // The value may already be in its destination.
         let computed_there = self.direct[store.value.0 as usize].is_some_and(|(touch, target)| {
             let aliases = |op: &BytecodeOp| op.out == value.register && op.code == Opcode::Alias(touch);
             std::ptr::eq(target, store) && self.pass.iter().any(aliases)
@@ -236,7 +237,7 @@ impl<'a> Emitter<'a> {
         if level == Dependence::Full { self.pass.push(op) } else { self.finish.push(op) }
     }
 
-    /// `value` as a register of another type, where storage and register disagree.
+    /// `value` converted to another register type, if storage and register types differ.
     fn converted(&mut self, value: SourceWords, from: WordType, to: DType, level: Dependence) -> SourceWords {
         let mut source = value;
         for conversion in conversions(from, to) {
@@ -282,10 +283,10 @@ impl<'a> Emitter<'a> {
         self.places.len() - 1
     }
 
-    /// So many elements that are kept from tile to tile.
+    /// Space for this many elements, kept from tile to tile.
     pub fn keep(&mut self, elements: usize, wide: bool) -> RegisterPlace {
         let width = 1 + wide as usize;
-        // A single element needs no line of its own.
+        // A single element does not need its own cache line.
         let start = self.kept.next_multiple_of(if elements == 1 { width } else { LINE });
         self.kept = start + width * elements;
         RegisterPlace::Scratch(start)
@@ -301,7 +302,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn reduction(&mut self, i: usize) {
-        let TapeCode::Reduce(reduce, a) = self.fused.tape[i].code else { unreachable!("the caller looked") };
+        let TapeCode::Reduce(reduce, a) = self.fused.tape[i].code else { unreachable!("the caller checked") };
         let kind = self.kind(a);
         let a = self.full_source(a.0 as usize);
         let out = self.register(Dependence::Outer, kind.is_wide() && !reduce.is_index());
@@ -311,7 +312,7 @@ impl<'a> Emitter<'a> {
         self.accumulators.push(ReductionAccumulator { reduce, kind, out });
     }
 
-    /// Says of every instruction whether it has to do with registers of 64 bits.
+    /// Marks every instruction that reads or writes 64-bit registers.
     fn mark_wide(&mut self) {
         let wide = std::mem::take(&mut self.wide);
         let outer = self.outer.iter_mut().flatten();

@@ -1,4 +1,4 @@
-//! Emits what makes a value: an instruction for each tape entry, at its level, once.
+//! Emits the instruction of each tape entry, at its level, once.
 
 use farad_compile::program::{Code as TapeCode, Instr, Reg, View};
 use farad_ir::{Binary, DType, Unary};
@@ -13,7 +13,7 @@ use crate::memory::view_access::ViewAccess;
 use crate::simd::arithmetic::takes_left_scalar;
 
 impl Emitter<'_> {
-    /// The register of a value, emitting what makes it if that has not happened yet.
+    /// The register of a value; emits its instruction if needed.
     pub fn value(&mut self, i: usize) -> RegisterId {
         let known = if self.levels[i] == Dependence::Full { self.passing[i] } else { self.lasting[i] };
         if let Some(register) = known {
@@ -46,7 +46,7 @@ impl Emitter<'_> {
         SourceWords { register: self.spread(register, one, from, level, self.depths[i]), scalar: false }
     }
 
-    /// A value of a lower level repeated over a tile of `level`.
+    /// A value of a lower level, spread over a tile of `level`.
     fn spread(
         &mut self,
         register: RegisterId,
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// The register that an instruction writes: the memory it is stored to, if that may be.
+    /// The register that an instruction writes: the memory of its store, if possible.
     fn output(&mut self, i: usize) -> RegisterId {
         let level = self.levels[i];
         match self.direct[i].filter(|_| level == Dependence::Full) {
@@ -103,7 +103,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether a value has 64 bits.
+    /// Whether a value is 64 bits wide.
     fn is_wide(&self, i: usize) -> bool {
         self.fused.tape[i].dtype.is_wide()
     }
@@ -168,7 +168,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// As `arithmetic`, with a conversion from `stored` to the register's type behind it.
+    /// As `arithmetic`, followed by a conversion from `stored` to the register's type.
     fn arithmetic_then(
         &mut self,
         i: usize,
@@ -190,7 +190,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// Whether a load's value is stored as it is while the buffer it comes from is overwritten.
+    /// Whether a load's value is stored unchanged while its buffer is being overwritten.
     fn is_exposed(&self, i: usize, buffer: usize) -> bool {
         let stored = self.fused.stores.iter().any(|s| s.buffer.0 as usize == buffer);
         let cast = |instr: &Instr| matches!(instr.code, TapeCode::Cast(a, _) if a.0 as usize == i);
@@ -198,7 +198,7 @@ impl Emitter<'_> {
             && (self.fused.stores.iter().any(|s| s.value.0 as usize == i) || self.fused.tape.iter().any(cast))
     }
 
-    /// In patches, the access along the last outer axis, where that is how the view runs.
+    /// In patches: the access along the last outer axis, if the view is contiguous there.
     fn turned(&self, view: &View, level: Dependence) -> Option<ViewAccess> {
         let all = self.layout.sizes.len();
         let runs = self.layout.patch.is_some() && level == Dependence::Full && view.strides[all - 2] == 1;
@@ -298,13 +298,12 @@ impl Emitter<'_> {
             return self.arithmetic(i, Opcode::Binary(turned, kind), [x, y, none]);
         }
         let x = self.source(a.0 as usize, level, takes_left_scalar(binary, kind));
-        // With a scalar on the left, the right one has to be a tile.
+        // If the left operand is a scalar, the right one must be a tile.
         let y = self.source(b.0 as usize, level, !x.scalar);
         self.arithmetic(i, Opcode::Binary(binary, kind), [x, y, none])
     }
 
-    /// Whether a register is a difference of floats, used in one place only: softmax takes the
-    /// exponential of one.
+    /// Whether a register is a difference of floats with one use, as in softmax, which takes its exponential.
     fn is_difference(&self, register: Reg, level: Dependence) -> bool {
         let v = register.0 as usize;
         let alone = self.uses[v] == 1 && self.levels[v] == level && self.lasting[v].is_none();
@@ -313,7 +312,7 @@ impl Emitter<'_> {
         alone && tile && self.passing[v].is_none() && self.kind(register) == WordType::Float
     }
 
-    /// `a·b ± c` where the product is used here alone.
+    /// `a·b ± c`, if the product has no other use.
     fn mul_add(&mut self, i: usize, binary: Binary, left: Reg, right: Reg) -> Option<RegisterId> {
         let level = self.levels[i];
         let product = |emitter: &Self, register: Reg| {

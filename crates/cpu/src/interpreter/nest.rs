@@ -1,10 +1,11 @@
-//! The plan of a fused kernel: how its space is cut into tiles and what runs on each.
+//! The plan of a fused kernel: how its space is divided into tiles and what runs on each.
 //!
-//! The space is *outer* positions times *inner* positions (the reduced ones; in pointwise kernels an inner part chosen
-//! here). A tile is some outer positions times some inner ones. With [`TileShape::Rows`] inner positions lie innermost, a
-//! row each outer position; with the others outer positions do, and reductions go down columns. Work is in *passes*
-//! over the inner positions: a reduction that needs another's result is in a later pass, which computes again what it
-//! needs of the full space, unless rows are *resident*: whole in a tile, and computed once.
+//! The space is *outer* positions times *inner* positions. The inner ones are those that are reduced; in
+//! pointwise kernels they are a part chosen here. A tile is some outer positions times some inner ones. With
+//! [`TileShape::Rows`], inner positions are innermost, with one row per outer position. With the other shapes,
+//! outer positions are innermost, and reductions go down columns. Work is divided into *passes* over the inner
+//! positions. A reduction that needs another's result is in a later pass, which recomputes what it needs of the
+//! full space. If rows are *resident*, whole rows fit in a tile and are computed once.
 
 use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 
@@ -23,7 +24,7 @@ pub enum TileShape {
     Rows,
     /// Outer positions at one inner position.
     Columns,
-    /// All outer positions at one inner position after the other.
+    /// All outer positions, one inner position after another.
     Block,
 }
 
@@ -36,7 +37,7 @@ pub struct Touch {
     pub buffer: usize,
     /// Where in it.
     pub access: ViewAccess,
-    /// In patches: the same with the last two axes exchanged, if that is how to read it.
+    /// In patches: the access with the last two axes swapped, if it should be read that way.
     pub turned: Option<ViewAccess>,
 }
 
@@ -45,7 +46,7 @@ pub struct Touch {
 pub struct Take {
     /// What is read, apart from the position.
     pub touch: Touch,
-    /// One position for each row of the tile, not for each element.
+    /// Whether there is one position per row of the tile, not one per element.
     pub by_row: bool,
     /// Whether positions are `i32`.
     pub signed: bool,
@@ -53,7 +54,7 @@ pub struct Take {
     pub stride: i64,
     /// How many positions there are.
     pub size: usize,
-    /// Which op to blame.
+    /// The op to report.
     pub site: usize,
 }
 
@@ -62,9 +63,9 @@ pub struct Take {
 pub struct RandomBits {
     /// The elements' indices.
     pub access: ViewAccess,
-    /// Where the four words are.
+    /// The four words of seed and counter.
     pub key: [SourceWords; 4],
-    /// Where the stream is, if it is not 0; scalar where one word stands for the whole tile.
+    /// The stream, if it is not 0; scalar if one word applies to the whole tile.
     pub stream: Option<SourceWords>,
 }
 
@@ -77,7 +78,7 @@ pub struct InnerSweep {
     pub reductions: std::ops::Range<usize>,
 }
 
-/// How a kernel's space is cut up.
+/// How a kernel's space is divided.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The order of a tile's elements.
@@ -96,23 +97,25 @@ pub struct Layout {
     pub columns: usize,
     /// Whether a tile has all inner positions.
     pub resident: bool,
-    /// In pointwise kernels whose loads run along another axis than their stores: the size of that axis, the last
-    /// outer one. Tiles then are patches of some of its positions times some inner ones.
+    /// In pointwise kernels whose loads are contiguous along another axis than their stores: the size of that
+    /// axis, which is the last outer one. Tiles are then patches of some of its positions times some inner
+    /// ones.
     pub patch: Option<usize>,
 }
 
 /// A planned kernel.
 #[derive(Clone, Debug)]
 pub struct Nest {
-    /// How its space is cut up.
+    /// How its space is divided.
     pub layout: Layout,
-    /// What is the same everywhere.
+    /// Instructions whose results are the same everywhere.
     pub prelude: Vec<BytecodeOp>,
-    /// What runs once for each outer position, before the pass of the same number (the last: after all).
+    /// Instructions that run once per outer position, before the pass of the same number (the last list: after
+    /// all passes).
     pub outer: Vec<Vec<BytecodeOp>>,
     /// Sweeps over the inner positions.
     pub passes: Vec<InnerSweep>,
-    /// Outer values written at the end.
+    /// Stores of outer values, at the end.
     pub finish: Vec<BytecodeOp>,
     /// Views that instructions name.
     pub touches: Vec<Touch>,
@@ -122,15 +125,16 @@ pub struct Nest {
     pub randoms: Vec<RandomBits>,
     /// Reductions, in order of passes.
     pub accumulators: Vec<ReductionAccumulator>,
-    /// Where registers are.
+    /// Where each register lives.
     pub places: Vec<RegisterPlace>,
-    /// Words of scratch that hold for more than one tile, from the start.
+    /// Words of scratch, at its start, that are kept from tile to tile.
     pub kept: usize,
     /// Words of scratch.
     pub words: usize,
-    /// Rough cost an element, in simple instructions.
+    /// Rough cost per element, in simple instructions.
     pub cost: usize,
-    /// In recurrences: every carry's register and that of its next value, which change places after a position.
+    /// In recurrences: for every carry, its register and that of its next value, which are swapped after each
+    /// position.
     pub carries: Vec<(RegisterId, RegisterId)>,
 }
 
@@ -182,8 +186,8 @@ pub fn check_views(fused: &Fused, specs: &[Spec], label: &str) -> Result<(), Err
     })
 }
 
-/// Reorders the axes of a pointwise kernel so that its first store is as contiguous as it can be, unless all would be
-/// read in tiny runs then.
+/// Reorders the axes of a pointwise kernel so that its first store is as contiguous as possible, unless that
+/// would make all reads short runs.
 fn order_by_store(fused: &mut Fused) {
     let Some(store) = fused.stores.first() else { return };
     let mut order: Vec<usize> = (0..fused.axes.len()).collect();
@@ -191,7 +195,7 @@ fn order_by_store(fused: &mut Fused) {
     order.retain(|&axis| fused.axes[axis] != 1);
     let short = order.iter().rev().take_while(|&&axis| fused.axes[axis] <= SHORT_AXIS).count();
     if short > 0 && short < order.len() {
-        // The next longer axis changes places with the short ones behind it.
+        // The next longer axis is swapped with the short ones after it.
         let mut longer = order.clone();
         let axis = longer.remove(order.len() - short - 1);
         longer.push(axis);
@@ -203,7 +207,7 @@ fn order_by_store(fused: &mut Fused) {
     reorder(fused, &order);
 }
 
-/// Moves short reduced axes before the longer ones, if all would be read in tiny runs otherwise.
+/// Moves short reduced axes before longer ones, if all reads would be short runs otherwise.
 fn order_reduced(fused: &mut Fused) {
     let positions = |instr: &Instr| match &instr.code {
         program::Code::Reduce(reduce, _) => reduce.is_index(),
@@ -237,7 +241,7 @@ fn reorder(fused: &mut Fused, order: &[usize]) {
     }
 }
 
-/// What reading and writing an element costs, roughly, if axes are in this order.
+/// A rough cost of reading and writing one element with the axes in this order.
 fn run_cost(fused: &Fused, order: &[usize]) -> f64 {
     let loads = fused.tape.iter().filter_map(|instr| match &instr.code {
         program::Code::Load(_, view) => Some(view),
@@ -253,7 +257,7 @@ fn run_cost(fused: &Fused, order: &[usize]) -> f64 {
     loads.chain(fused.stores.iter().map(|store| &store.view)).map(touch).sum()
 }
 
-/// Whether some take's position is the same along the innermost axis.
+/// Whether the position of some take does not change along the innermost axis.
 fn takes_rows(fused: &Fused) -> bool {
     let inner = fused.axes.len() - 1;
     let steady: Vec<bool> = dependence::dependence(fused, |view: &View| {
@@ -292,8 +296,8 @@ fn pointwise(fused: &Fused) -> Layout {
     }
 }
 
-/// The layout of a pointwise kernel some of whose loads run along another axis than the innermost, which is made the
-/// last outer one: patches let them read whole cache lines.
+/// The layout of a pointwise kernel in which some loads are contiguous along an axis other than the innermost.
+/// That axis becomes the last outer one, and patches let the loads read whole cache lines.
 fn patch(fused: &mut Fused) -> Option<Layout> {
     let last = fused.axes.len().checked_sub(1)?;
     let along =
@@ -328,7 +332,7 @@ fn patch(fused: &mut Fused) -> Option<Layout> {
     })
 }
 
-/// The layout of a kernel with reductions: along rows or down columns, whichever reads memory better.
+/// The layout of a kernel with reductions: along rows or down columns, whichever reads memory faster.
 fn reducing(fused: &Fused) -> Layout {
     let (sizes, outer) = (fused.axes.clone(), fused.outer);
     let (outer_len, inner_len) = (fused.outer_len(), fused.reduced_len());
@@ -348,7 +352,7 @@ fn reducing(fused: &Fused) -> Layout {
     layout(TileShape::Columns, TILE.min(outer_len), 1)
 }
 
-/// What reading an element costs, roughly, if tiles run along rows or down columns.
+/// A rough cost of reading one element if tiles run along rows or down columns.
 fn cost(fused: &Fused, along_rows: bool) -> f64 {
     let (outer, all) = (fused.outer, fused.axes.len());
     let domain: Vec<usize> =

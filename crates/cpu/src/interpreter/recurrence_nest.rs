@@ -1,7 +1,7 @@
-//! Recurrences as nests: a tile of elements goes through all positions while its state stays in the cache.
+//! Recurrences as nests: a tile of elements goes through all loop positions while its state stays in cache.
 //!
-//! Inner positions are those of the loop, one column each. Carries are registers that are kept from column to column; a
-//! next value is computed into a register of its own, and the two change places.
+//! Inner positions are the loop's positions, one column each. Carries are registers that are kept from column
+//! to column. Each next value is computed into its own register, and the two are swapped.
 
 use farad_compile::program::{Code as TapeCode, Fused, Recurrence, Store, View};
 
@@ -60,8 +60,8 @@ pub fn plan(recurrence: &Recurrence, specs: &[Spec], label: &str) -> Result<Nest
     Ok(emitter.finish())
 }
 
-/// What the emitter knows as a kernel: instructions, and what is stored at every position. Stores at the end are the
-/// recurrence's own.
+/// The recurrence as a fused kernel for the emitter: instructions and the stores at every position. Stores
+/// after the last position are handled separately.
 fn fused(recurrence: &Recurrence, outer: usize) -> Fused {
     let Recurrence { axes, tape, stores, .. } = recurrence.clone();
     Fused { axes, outer, tape, stores }
@@ -93,7 +93,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A register that holds a next value and nothing else until the next position.
+    /// A register that holds a next value, and nothing else, until the next position.
     fn own(&mut self, value: usize, source: SourceWords) -> RegisterId {
         let register = source.register;
         let computed = self.levels[value] == Dependence::Full

@@ -1,10 +1,10 @@
-//! Conversions between register types, and other small facts of the op tables.
+//! Conversions between register types, and small queries on the op tables.
 
 use farad_ir::{Binary, DType, Scalar};
 
 use crate::interpreter::bytecode::{Conversion, WordType};
 
-/// The op with its operands exchanged, if there is one.
+/// The op with its operands swapped, if there is one.
 pub fn turn(binary: Binary) -> Option<Binary> {
     match binary {
         Binary::Less => Some(Binary::Greater),
@@ -15,7 +15,7 @@ pub fn turn(binary: Binary) -> Option<Binary> {
     }
 }
 
-/// What a constant is in registers of `dtype`.
+/// The bits of a constant in registers of `dtype`.
 pub fn register_of(scalar: Scalar, dtype: DType) -> u64 {
     if scalar.dtype.register() == dtype.register() {
         scalar.register()
@@ -24,7 +24,7 @@ pub fn register_of(scalar: Scalar, dtype: DType) -> u64 {
     }
 }
 
-/// What turns a register of one kind into the register of `to`, step by step.
+/// The conversions from one kind of register to that of `to`, in order.
 pub fn conversions(from: WordType, to: DType) -> Vec<Conversion> {
     use Conversion::*;
     let rounding = match to {
@@ -33,7 +33,7 @@ pub fn conversions(from: WordType, to: DType) -> Vec<Conversion> {
         _ => None,
     };
     let first = match (from, to) {
-        // Between integers of 64 bits nothing changes.
+        // Conversions between 64-bit integers change no bits.
         (WordType::Long | WordType::LongWord, DType::I64 | DType::U64) | (WordType::Double, DType::F64) => {
             None
         }

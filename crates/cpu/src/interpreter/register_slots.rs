@@ -1,27 +1,30 @@
-//! Where registers live in scratch memory.
+//! Assigns registers to scratch memory.
 //!
-//! Scratch starts with what is kept from tile to tile (uniform values, outer values, their spreads), then the state of
-//! reductions, then slots of a tile each, which registers share when their lives do not overlap.
+//! Scratch starts with what is kept from tile to tile (uniform values, outer values, their spreads). Then
+//! follow the state of reductions and slots of one tile each. Registers share a slot if their lifetimes do not
+//! overlap.
 
 use crate::interpreter::bytecode::BytecodeOp;
 
-/// Words are handed out in whole cache lines.
+/// Words are allocated in whole cache lines of this many words.
 pub const LINE: usize = 16;
 
 /// Where a register's words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterPlace {
-    /// So many words into scratch.
+    /// At this word of scratch.
     Scratch(usize),
     /// In a shared slot that is not yet assigned.
     Slot,
-    /// Wherever an alias instruction points it.
+    /// In memory; an alias instruction sets the address.
     Memory,
 }
 
-/// Gives every register in need of a slot one of `words` words from `start` on; gives the end of scratch.
+/// Gives every register that needs a slot one of `words` words, starting at `start`; returns the end of
+/// scratch.
 ///
-/// Instructions run in order. An instruction's output never shares with its own inputs: loops may not overlap.
+/// Instructions run in order. The output of an instruction never shares a slot with its inputs, because the
+/// vector loops require that they do not overlap.
 pub fn assign<'a>(
     ops: impl Iterator<Item = &'a BytecodeOp>,
     places: &mut [RegisterPlace],

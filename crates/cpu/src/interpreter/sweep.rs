@@ -1,8 +1,8 @@
 //! Drives a planned kernel over its whole space, on one thread or many.
 //!
-//! With many outer positions, threads share those out. With few and long inner spaces, every pass is cut into chunks
-//! whose reductions are joined in order. Which of the two is decided by sizes alone, and so are chunks: results do not
-//! depend on the number of threads.
+//! With many outer positions, threads divide those. With few outer positions and a long inner space, every pass
+//! is cut into chunks whose reductions are combined in order. Both this choice and the chunks depend only on
+//! sizes, so results do not depend on the number of threads.
 
 use rayon::prelude::*;
 
@@ -38,7 +38,8 @@ impl Nest {
         });
     }
 
-    /// Runs a recurrence: elements shared out among threads, each tile through all positions before the next.
+    /// Runs a recurrence: threads divide the elements, and each tile goes through all positions before the
+    /// next.
     fn recur(&self, context: KernelContext) {
         let layout = &self.layout;
         thread_scratch::with(|scratch| {
@@ -69,7 +70,7 @@ impl Nest {
         machine.finish(rows);
     }
 
-    /// Runs the kernel on this thread alone, for those that share out work themselves.
+    /// Runs the kernel on this thread, for callers that divide the work among threads themselves.
     pub fn run_alone(&self, context: KernelContext) {
         let layout = &self.layout;
         if layout.outer_len == 0 || (layout.inner_len == 0 && self.accumulators.is_empty()) {
@@ -91,7 +92,7 @@ impl Nest {
 
     fn rows_of(&self, tile: usize) -> Tile {
         let Layout { rows, outer_len, columns, patch, .. } = self.layout;
-        // Patches do not go beyond their axis.
+        // A patch does not extend beyond its axis.
         let size = patch.unwrap_or(outer_len);
         let across = size.div_ceil(rows);
         let first = tile % across * rows;
@@ -123,7 +124,7 @@ impl Nest {
         }
     }
 
-    /// Outer positions shared out among threads.
+    /// Divides outer positions among threads.
     fn share_out(&self, kept: SharedWords, context: KernelContext, tiles: usize, work: usize) {
         let group = (grain(work) / (work / tiles).max(1)).max(1);
         (0..tiles.div_ceil(group)).into_par_iter().for_each(|task| {
@@ -135,7 +136,7 @@ impl Nest {
         });
     }
 
-    /// All passes over the inner positions of some rows, each pass shared out among threads.
+    /// All passes over the inner positions of some rows; threads divide each pass.
     fn split(&self, machine: &mut TileMachine, context: KernelContext, rows: Tile, work: usize) {
         let layout = &self.layout;
         let steps = layout.inner_len.div_ceil(layout.columns);
@@ -170,7 +171,7 @@ impl Nest {
                 for (i, partial) in self.passes[pass].reductions.clone().zip(&mut chunk) {
                     let accumulator = self.accumulators[i];
                     let words = partial.0.as_mut_ptr().cast();
-                    // SAFETY: the partial has the state's words, aligned as `f64`.
+                    // SAFETY: the partial has room for the state's words, aligned as `f64`.
                     let mut later =
                         unsafe { ReductionState::at(words, rows.rows, accumulator.reduce, accumulator.kind) };
                     machine.state(i, rows.rows).join(&mut later);
@@ -183,7 +184,7 @@ impl Nest {
     }
 }
 
-/// The work that tasks of a kernel should have: several for each thread of a small machine, but not too little.
+/// The amount of work per task: several tasks per thread on a small machine, but none too small.
 fn grain(work: usize) -> usize {
     (work / TASKS).clamp(LEAST_TASK, MOST_TASK)
 }
@@ -195,7 +196,7 @@ impl Partial {
     fn of(state: &mut ReductionState) -> Partial {
         let rows = state.value.len();
         let mut words = vec![0f64; STATE_WORDS / 2 * rows];
-        // SAFETY: the vector has the state's words.
+        // SAFETY: the vector has room for the state's words.
         let copy = unsafe { ReductionState::at(words.as_mut_ptr().cast(), rows, state.reduce, state.kind) };
         copy.wide.copy_from_slice(state.wide);
         copy.value.copy_from_slice(state.value);

@@ -1,4 +1,4 @@
-//! Runs bytecode on one tile after another, on one thread.
+//! Runs bytecode tile by tile, on one thread.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -12,7 +12,8 @@ use crate::memory::view_access::{DomainRange, MAX_AXES, ViewAccess};
 use crate::simd::lanes::{Lanes, lanes};
 use crate::simd::reduction::{ReductionState, STATE_WORDS};
 
-/// Bad indices met during a run, by site: the largest of them, so that it does not matter who met one first.
+/// Bad indices found during a run, by site. The largest is kept, so the result does not depend on the order of
+/// threads.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<AtomicI64>);
 
@@ -35,14 +36,14 @@ impl Faults {
     }
 }
 
-/// What a kernel sees of the run that it is part of.
+/// What a kernel sees of the current run.
 #[derive(Clone, Copy)]
 pub struct KernelContext<'a> {
-    /// Where buffers are.
+    /// The addresses of buffers.
     pub bindings: &'a [Binding],
-    /// The run's numbers.
+    /// The run's parameters.
     pub parameters: &'a [u32],
-    /// Where bad indices go.
+    /// Collects bad indices.
     pub faults: &'a Faults,
 }
 
@@ -56,11 +57,11 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// What uniform instructions run on.
+    /// The tile that uniform instructions run on.
     const ONE: Tile = Tile { first_row: 0, rows: 1, first_column: 0, columns: 1 };
 }
 
-/// Scratch memory made ready for a kernel.
+/// Scratch memory prepared for a kernel.
 pub struct TileMachine<'a> {
     pub(super) nest: &'a Nest,
     pub(super) context: KernelContext<'a>,
@@ -70,7 +71,7 @@ pub struct TileMachine<'a> {
 }
 
 impl<'a> TileMachine<'a> {
-    /// A machine whose kept words are those of `of`, or, without one, made by the prelude.
+    /// A machine whose kept words are copied from `of`; without one, the prelude computes them.
     pub fn new(
         nest: &'a Nest,
         context: KernelContext<'a>,
@@ -80,7 +81,7 @@ impl<'a> TileMachine<'a> {
         let base = scratch.words(nest.words);
         scratch.registers.clear();
         scratch.registers.extend(nest.places.iter().map(|place| match place {
-            // SAFETY: places lie inside the nest's words.
+            // SAFETY: scratch offsets lie inside the nest's words.
             RegisterPlace::Scratch(offset) => unsafe { base.add(*offset) },
             RegisterPlace::Slot | RegisterPlace::Memory => base,
         }));
@@ -94,29 +95,29 @@ impl<'a> TileMachine<'a> {
         machine
     }
 
-    /// The words that other machines start from.
+    /// The kept words, for other machines to copy.
     pub fn kept(&self) -> SharedWords {
         SharedWords(self.base)
     }
 
-    /// Runs what is due before pass `number`, once for each of the tile's outer positions.
+    /// Runs the instructions that come before pass `number`, once per outer position of the tile.
     pub fn outer(&mut self, number: usize, tile: Tile) {
         if let Some(ops) = self.nest.outer.get(number) {
             self.run(ops, tile, TilePart::Outer);
         }
     }
 
-    /// Puts the registers of carries and of their next values back where they belong.
+    /// Resets the registers of carries and of their next values to their initial places.
     pub fn settle(&mut self) {
         for register in self.nest.carries.iter().flat_map(|&(carry, next)| [carry, next]) {
             if let RegisterPlace::Scratch(offset) = self.nest.places[register] {
-                // SAFETY: places lie inside the nest's words.
+                // SAFETY: scratch offsets lie inside the nest's words.
                 self.registers[register] = unsafe { self.base.add(offset) };
             }
         }
     }
 
-    /// Makes next values the carries of the next position.
+    /// Makes the next values the carries of the next position.
     pub fn advance(&mut self) {
         self.nest.carries.iter().for_each(|&(carry, next)| self.registers.swap(carry, next));
     }
@@ -135,11 +136,12 @@ impl<'a> TileMachine<'a> {
     pub fn state(&self, accumulator: usize, rows: usize) -> ReductionState<'a> {
         let accumulated = self.nest.accumulators[accumulator];
         let offset = self.nest.kept + accumulator * STATE_WORDS * self.nest.layout.rows;
-        // SAFETY: scratch has this room behind the kept words; a state is used before the next is asked for.
+        // SAFETY: scratch has this room after the kept words; a state is no longer used when the next is
+        // requested.
         unsafe { ReductionState::at(self.base.add(offset), rows, accumulated.reduce, accumulated.kind) }
     }
 
-    /// Sets the reductions of a pass to nothing.
+    /// Resets the reductions of a pass.
     pub fn reset(&mut self, pass: usize, rows: usize) {
         self.nest.passes[pass].reductions.clone().for_each(|i| self.state(i, rows).reset());
     }
@@ -155,7 +157,7 @@ impl<'a> TileMachine<'a> {
                 self.state(i, rows).finish_wide(out);
                 continue;
             }
-            // SAFETY: an outer register has a word for each row, apart from the state.
+            // SAFETY: an outer register has a word for each row, which does not overlap the state.
             self.state(i, rows).finish(unsafe { std::slice::from_raw_parts_mut(out, rows) });
         }
     }
@@ -228,7 +230,7 @@ impl<'a> TileMachine<'a> {
         }
     }
 
-    /// The ranges that a tile consists of, with their places in it: one, but for patches.
+    /// The ranges that a tile consists of, with their offsets in it: a single one, except in patches.
     pub(super) fn pieces<'r>(
         &self,
         range: DomainRange<'r>,
@@ -242,7 +244,7 @@ impl<'a> TileMachine<'a> {
         (0..pieces).map(move |i| (i * count, DomainRange { start: range.start + i * pitch, count, ..range }))
     }
 
-    /// Fills a patch, a block of columns at a time: their lines are read whole, then written across.
+    /// Fills a patch block by block of columns: reads whole cache lines, then writes them transposed.
     fn load_turned(&self, turned: &ViewAccess, binding: Binding, tile: Tile, out: &mut [u32]) {
         let layout = &self.nest.layout;
         let size = layout.patch.expect("only patches are turned");
@@ -327,7 +329,7 @@ unsafe impl Send for SharedWords {}
 // SAFETY: as above.
 unsafe impl Sync for SharedWords {}
 
-/// Which instructions run.
+/// Which instructions of a kernel run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TilePart {
     Uniform,

@@ -1,4 +1,4 @@
-//! Instructions on registers of 64 bits that differ from those of 32.
+//! Instructions on 64-bit registers: the same as those on 32-bit ones, with elements of twice the size.
 //!
 //! Invariant: a register's pointer is aligned to its elements. Start at `TileMachine::step_wide`.
 

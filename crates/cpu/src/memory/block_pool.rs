@@ -1,8 +1,9 @@
-//! Device memory: aligned allocations that return to a bounded pool when their last handle goes.
+//! Device memory: aligned allocations that return to a bounded pool when their last handle is dropped.
 //!
-//! Invariant: an allocation is as long as its bucket, and a bucket's allocations are interchangeable.
+//! Invariant: an allocation is as long as its bucket, and all allocations of a bucket are interchangeable.
 //!
-//! A [`Memory`] is shared and mutable, as memory of a GPU is: who holds handles orders reads, writes and runs on it.
+//! A [`Memory`] is shared and mutable, as GPU memory is. Whoever holds its handles is responsible for ordering
+//! reads, writes and runs.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use crate::heuristics::pools::POOL_BYTES;
 /// A multiple of every vector's size and of a cache line.
 const ALIGNMENT: usize = 128;
 
-/// Aligned bytes; they return to the pool with their last handle.
+/// Aligned bytes, which return to the pool with their last handle.
 pub(crate) struct PooledBlock {
     start: NonNull<u8>,
     bytes: usize,
@@ -30,11 +31,12 @@ pub(crate) struct PooledBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockPurpose {
     Tensor,
-    /// Memory that a program works in, zeroed.
+    /// Scratch memory of a program, zeroed.
     Block,
 }
 
-// SAFETY: an allocation is plain bytes without an owner thread; orderly access is the holders' duty (module doc).
+// SAFETY: an allocation is plain bytes without an owner thread; the holders are responsible for ordering
+// accesses (see the module docs).
 unsafe impl Send for PooledBlock {}
 // SAFETY: as above.
 unsafe impl Sync for PooledBlock {}
@@ -45,7 +47,7 @@ impl Allocation for PooledBlock {
     }
 }
 
-/// Where memory of this backend starts. Panics where another made it.
+/// The address of memory of this backend. Panics if another backend made it.
 pub(crate) fn start(memory: &Memory) -> *mut u8 {
     memory.of::<PooledBlock>().start.as_ptr()
 }
@@ -56,22 +58,22 @@ impl Drop for PooledBlock {
     }
 }
 
-/// Where allocations come from and go back to, with its counts.
+/// The source of allocations, with its counts.
 #[derive(Default)]
 pub(crate) struct BlockPool {
     free: Mutex<Free>,
-    /// Allocations that the system was asked for.
+    /// Allocations requested from the system.
     pub allocations: AtomicUsize,
-    /// Bytes that handles hold.
+    /// Bytes held through handles.
     pub live: AtomicUsize,
-    /// The most that handles ever held.
+    /// The most bytes ever held through handles.
     pub peak: AtomicUsize,
     /// Bytes of the allocations in use, by purpose.
     held: [AtomicUsize; 2],
-    /// Bytes that the system has given, and how many it may give at most.
+    /// Bytes allocated from the system, and the limit.
     total: AtomicUsize,
     limit: Option<usize>,
-    /// The most that the system has given, and what held it then.
+    /// The holdings when the most bytes were allocated from the system.
     high_water: Mutex<Holdings>,
 }
 
@@ -104,12 +106,12 @@ impl BlockPool {
         }
     }
 
-    /// What was held when it was most.
+    /// The holdings when the total was highest.
     pub fn high_water(&self) -> Holdings {
         *self.high_water.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Looks whether more is held than ever.
+    /// Updates the high-water mark.
     fn mark(&self) {
         let now = self.holdings();
         let mut most = self.high_water.lock().unwrap_or_else(|e| e.into_inner());
@@ -151,7 +153,7 @@ impl BlockPool {
         Ok(Memory::new(PooledBlock { start, bytes, purpose, pool: self.clone() }))
     }
 
-    /// Memory from the system; where there is none, what the pool keeps goes back first.
+    /// Memory from the system. If there is none, the pool's free memory is released first.
     fn fresh(&self, bytes: usize, size: usize) -> Result<NonNull<u8>, Error> {
         self.allocations.fetch_add(1, Ordering::Relaxed);
         let again = || {
@@ -177,7 +179,7 @@ impl BlockPool {
         start
     }
 
-    /// Gives everything that waits back to the system.
+    /// Returns all free memory to the system.
     fn drain(&self) {
         let mut free = self.free();
         free.bytes = 0;
@@ -215,8 +217,8 @@ fn release(start: NonNull<u8>, size: usize) {
     unsafe { dealloc(start.as_ptr(), layout) };
 }
 
-/// The size that an allocation of `bytes` gets: a multiple of the alignment with three significant bits, so that at
-/// most a fifth is wasted and a changing last batch finds its old memory.
+/// The size that an allocation of `bytes` gets: a multiple of the alignment with three significant bits, so
+/// that at most a fifth is wasted and a smaller last batch reuses memory.
 fn bucket(bytes: usize) -> usize {
     let least = bytes.max(ALIGNMENT);
     let step = (least.next_power_of_two() >> 3).max(ALIGNMENT);

@@ -1,4 +1,4 @@
-//! Between memory and registers: runs of stored elements as words of registers, and back.
+//! Moves runs of elements between memory and registers of 32-bit or 64-bit words.
 //!
 //! Invariant: every run is checked against its buffer before memory is touched.
 
@@ -8,12 +8,12 @@ use half::{bf16, f16};
 
 use crate::memory::view_access::{DomainRange, StridedRun, ViewAccess};
 
-/// Where a buffer lies during a run.
+/// The address of a buffer during a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
     /// Its first element.
     pub start: *mut u8,
-    /// How many elements may be touched.
+    /// How many elements may be accessed.
     pub len: usize,
     /// The type of its elements.
     pub dtype: DType,
@@ -25,7 +25,8 @@ unsafe impl Send for Binding {}
 unsafe impl Sync for Binding {}
 
 impl Binding {
-    /// The words from `index` on, for dtypes that are 32-bit words. Panics unless `count` of them are in the buffer.
+    /// The words starting at `index`, for dtypes that are stored as words. Panics unless `count` of them are in
+    /// the buffer.
     pub fn words(&self, index: i64, count: usize) -> *mut u32 {
         self.register_words(index, count)
     }
@@ -38,9 +39,9 @@ impl Binding {
         unsafe { self.start.cast::<W>().offset(index as isize) }
     }
 
-    /// The buffer as seen from an element further on. Panics unless that is in it, or at its end.
+    /// The buffer shifted by a number of elements. Panics if that is beyond its end.
     pub fn moved(self, elements: usize) -> Binding {
-        assert!(elements <= self.len, "loop: a slice leaves its buffer: ({elements} vs {})", self.len);
+        assert!(elements <= self.len, "loop: a slice goes beyond its buffer: ({elements} vs {})", self.len);
         // SAFETY: the element is in the buffer, or at its end.
         let start = unsafe { self.start.add(elements * self.dtype.size()) };
         Binding { start, len: self.len - elements, ..self }
@@ -52,7 +53,7 @@ impl Binding {
         let (low, high) = (run.index.min(end), run.index.max(end));
         assert!(
             run.len == 0 || (low >= 0 && high < self.len as i64),
-            "view: leaves its buffer: {low}..={high} ({high} vs {})",
+            "view: goes beyond its buffer: {low}..={high} ({high} vs {})",
             self.len
         );
     }
@@ -65,7 +66,7 @@ trait RunElement: Copy + 'static {
     fn word(self) -> Self::Word;
     fn of(word: Self::Word) -> Self;
 
-    /// Reads neighbors.
+    /// Reads adjacent elements.
     #[inline(always)]
     fn read(from: &[Self], out: &mut [Self::Word]) {
         for (out, x) in out.iter_mut().zip(from) {
@@ -73,7 +74,7 @@ trait RunElement: Copy + 'static {
         }
     }
 
-    /// Writes neighbors.
+    /// Writes adjacent elements.
     #[inline(always)]
     fn write(from: &[Self::Word], out: &mut [Self]) {
         for (out, &word) in out.iter_mut().zip(from) {
@@ -88,7 +89,7 @@ macro_rules! whole_element {
         impl RunElement for $type {
             type Word = $word;
             #[inline(always)]
-            #[allow(clippy::unnecessary_cast)] // the same text for every type
+            #[allow(clippy::unnecessary_cast)] // the same code for every type
             fn word(self) -> $word {
                 self as $register as $word
             }
@@ -126,7 +127,7 @@ macro_rules! half_element {
 half_element!(f16);
 half_element!(bf16);
 
-/// Calls a function that is generic in the element type, for elements in registers of 32 bits.
+/// Calls a function that is generic in the element type, for elements in 32-bit registers.
 macro_rules! by_dtype {
     ($dtype:expr, $function:ident($($argument:expr),*)) => {
         match $dtype {
@@ -246,7 +247,7 @@ pub unsafe fn load<W: RegisterWord>(
     unsafe { W::load(access, range, shift, binding, out) }
 }
 
-/// Reads what repeats itself once.
+/// Reads repeated content once and copies it.
 unsafe fn load_periods<T: RunElement>(
     access: &ViewAccess,
     range: DomainRange,
@@ -261,7 +262,7 @@ unsafe fn load_periods<T: RunElement>(
             unsafe { load_as::<T>(access, DomainRange { count: period, ..range }, shift, binding, once) };
             let mut done = period;
             while done < out.len() {
-                // `done` is a multiple of the period, so what stands in front goes on behind it.
+                // `done` is a multiple of the period, so copying from the start continues the pattern.
                 let len = done.min(out.len() - done);
                 out.copy_within(..len, done);
                 done += len;
@@ -302,7 +303,7 @@ unsafe fn read_run<T: RunElement>(start: *const T, stride: isize, out: &mut [T::
         1 => T::read(unsafe { std::slice::from_raw_parts(start, out.len()) }, out),
         // SAFETY: as above.
         0 => out.fill(unsafe { start.read() }.word()),
-        // As pairs, which compilers know how to take apart.
+        // As pairs, which compilers vectorize well.
         2 if out.len() > 1 => {
             // SAFETY: as above; the last pair has no second element in the run.
             let pairs = unsafe { std::slice::from_raw_parts(start, 2 * out.len() - 1) };
@@ -320,7 +321,7 @@ unsafe fn read_run<T: RunElement>(start: *const T, stride: isize, out: &mut [T::
     }
 }
 
-/// Reads a range with a shift of its own for every element of the tile; zero where there is none.
+/// Reads a range, adding to each element's index its own shift; zero where no element exists.
 ///
 /// # Safety
 /// As for [`load`].

@@ -1,11 +1,11 @@
-//! Files mapped into memory: read by the system as they are looked at.
+//! Files mapped into memory; the system reads them on access.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// The bytes of a file, without reading it all first. For files that nobody changes while they are mapped: farad's own
-/// are written whole and replaced, never changed.
+/// The bytes of a file, without reading it all first. For files that nobody changes while they are mapped.
+/// Farad replaces its files by atomic writes and never changes them.
 ///
 /// ```
 /// let path = std::env::temp_dir().join(format!("farad-doc-mapping-{}", std::process::id()));
@@ -23,8 +23,8 @@ impl MappedFile {
     /// Maps a file.
     pub fn open(path: impl AsRef<Path>) -> io::Result<MappedFile> {
         let file = File::open(path)?;
-        // SAFETY: the map is read only, and files that are mapped are replaced as a whole, so that their bytes stay as
-        // they are; a foreign process that cuts the file may end this one, but gives it no wrong memory.
+        // SAFETY: the map is read-only, and mapped files are only replaced as a whole, so their bytes do not
+        // change. Another process that truncates the file may crash this one, but cannot corrupt its memory.
         let map = unsafe { memmap2::Mmap::map(&file)? };
         Ok(MappedFile { map })
     }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-/// Sixteen words at a cache line's boundary.
+/// Sixteen words, aligned to a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct CacheLine(#[allow(dead_code)] [u32; 16]);
@@ -16,7 +16,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// At least `words` words at a cache line's boundary, of arbitrary content.
+    /// At least `words` words, aligned to a cache line, with unspecified contents.
     pub fn words(&mut self, words: usize) -> *mut u32 {
         let lines = words.div_ceil(16);
         if self.lines.len() < lines {
@@ -27,7 +27,7 @@ impl Scratch {
 }
 
 thread_local! {
-    // A stack, not a single one: a thread that waits inside a task may start another.
+    // A stack, not a single one: a thread that waits inside a task may start another task.
     static FREE: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
 }
 

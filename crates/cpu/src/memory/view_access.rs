@@ -1,8 +1,8 @@
-//! Views made ready to read: axes collapsed, bounds known, conditions as intervals.
+//! Views prepared for reading: collapsed axes, known bounds, guards as intervals.
 //!
-//! A tile covers a range of linear positions of a *domain* (some axes in some order), the other axes being held fixed.
-//! A [`ViewAccess`] is a view over that domain with neighboring axes merged wherever its strides allow, so that most
-//! accesses are one run.
+//! A tile covers a range of linear positions of a *domain* (some axes in some order); the other axes are fixed.
+//! An [`ViewAccess`] is a view over that domain. Neighboring axes are merged wherever the strides allow, so most
+//! accesses are a single run.
 
 use farad_compile::program::View;
 
@@ -11,13 +11,13 @@ use guard_condition::{Condition, dot, interval};
 
 mod guard_condition;
 
-/// Axes that a kernel may have after collapsing.
+/// Most axes of a kernel after collapsing.
 pub const MAX_AXES: usize = 16;
 
 /// A view over a domain.
 #[derive(Clone, Debug)]
 pub struct ViewAccess {
-    /// Elements before the first.
+    /// The index of the first element.
     pub offset: i64,
     /// Size and stride per merged axis, outermost first; at least one.
     pub dims: Vec<(usize, i64)>,
@@ -25,8 +25,8 @@ pub struct ViewAccess {
     pub fixed: Vec<i64>,
     /// When elements exist.
     pub conditions: Vec<Condition>,
-    /// What is added to the index and to the sums of the first conditions when a run ends and the axis of the same
-    /// number moves on.
+    /// What is added to the index and to the sums of the first conditions when a run ends and the axis with the
+    /// same index advances.
     jumps: Vec<ViewSums>,
 }
 
@@ -44,7 +44,7 @@ pub struct DomainRange<'a> {
     pub fixed: &'a [usize],
 }
 
-/// A run of elements at equal distance.
+/// A run of equally spaced elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StridedRun {
     /// The position in the tile.
@@ -103,7 +103,7 @@ impl ViewAccess {
         ViewAccess { offset: 0, dims: vec![(len, 1)], fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
     }
 
-    /// Every `stride`-th element from the first on, of `len` elements.
+    /// Every `stride`-th element, starting at the first; `len` elements in total.
     pub fn strided(len: usize, stride: i64) -> ViewAccess {
         let dims = vec![(len.div_ceil(stride as usize), stride)];
         ViewAccess { offset: 0, dims, fixed: vec![], conditions: vec![], jumps: vec![[0; 4]] }
@@ -134,7 +134,7 @@ impl ViewAccess {
         self.offset + self.dims[0].1 * range.start as i64 + dot(&self.fixed, range.fixed)
     }
 
-    /// The index at a position, for accesses without conditions over domains without fixed axes.
+    /// The index at a position, for accesses without conditions and without fixed axes.
     pub fn index(&self, position: usize) -> i64 {
         let (mut rest, mut index) = (position, self.offset);
         for &(size, stride) in self.dims[1..].iter().rev() {
@@ -144,7 +144,7 @@ impl ViewAccess {
         index + self.dims[0].1 * rest as i64
     }
 
-    /// How far apart equal contents repeat, where the outermost axis does not matter.
+    /// The period after which contents repeat, if the outermost axis has stride 0.
     pub fn period(&self) -> Option<usize> {
         let repeats =
             self.dims.len() > 1 && self.dims[0].1 == 0 && self.conditions.iter().all(|c| c.dims[0] == 0);
@@ -157,7 +157,7 @@ impl ViewAccess {
         self.walk(range, |run, _, _| f(run));
     }
 
-    /// Calls `f` with every run of the range, the sums at its start, and the coordinates (per merged axis).
+    /// Calls `f` with every run of the range, the sums at its start, and its coordinates per merged axis.
     #[inline(always)]
     fn walk(&self, range: DomainRange, mut f: impl FnMut(StridedRun, &ViewSums, &[usize])) {
         let last = self.dims.len() - 1;
@@ -189,7 +189,7 @@ impl ViewAccess {
             let len = (size - coordinates[last]).min(range.count - at);
             f(StridedRun { at, len, index: sums[0], stride }, &sums, &coordinates[..=last]);
             at += len;
-            // Only the last run may be cut short, and nothing comes after it.
+            // Only the last run may be cut short, and none follows it.
             let moved = len as i64;
             sums[0] += stride * moved;
             for (sum, condition) in sums[1..].iter_mut().zip(&self.conditions) {
@@ -265,7 +265,7 @@ impl ViewAccess {
         });
     }
 
-    /// Whether no element of a range exists, because a condition that is the same for all of them fails.
+    /// Whether no element of a range exists, because a condition that is constant over the range fails.
     fn fails_throughout(&self, condition: &Condition, range: DomainRange) -> bool {
         let inner = condition.dims.iter().rev().take_while(|&&c| c == 0).count();
         let block: usize = self.dims[self.dims.len() - inner..].iter().map(|dim| dim.0).product();
@@ -280,7 +280,7 @@ impl ViewAccess {
         condition.position(sum + condition.dims[0] * rest as i64).is_none()
     }
 
-    /// A run with divisors along it, element by element.
+    /// A run along which a condition divides, element by element.
     #[inline(never)]
     fn scattered(
         &self,
@@ -309,8 +309,8 @@ impl ViewAccess {
     }
 }
 
-/// Drops axes of size 1 and merges neighboring axes of equal role that every view runs through alike; gives the new
-/// sizes and how many of them are outer. `keep` axes are left as they are.
+/// Drops axes of size 1 and merges neighboring axes of the same role that every view walks as one; returns the
+/// new sizes and how many of them are outer.
 pub fn collapse(sizes: &[usize], outer: usize, views: &mut [&mut View]) -> (Vec<usize>, usize) {
     let mut sizes = sizes.to_vec();
     let mut outer = outer;
@@ -338,7 +338,7 @@ pub fn collapse(sizes: &[usize], outer: usize, views: &mut [&mut View]) -> (Vec<
     (sizes, outer)
 }
 
-/// Refuses a view without guards that leaves its buffer; views with guards are checked run by run.
+/// Rejects a view without guards that goes beyond its buffer; views with guards are checked run by run.
 pub fn check(view: &View, sizes: &[usize], len: usize, label: &str) -> Result<(), Error> {
     if !view.guards.is_empty() || sizes.contains(&0) {
         return Ok(());
@@ -417,7 +417,7 @@ mod tests {
                 let want: Vec<_> = (start..start + count).map(|p| expected(&view, &sizes, p)).collect();
                 assert_eq!(indices(&access, start, count, &[]), want, "{view:?}");
             }
-            // Axes 1 and 2 held, axis 0 run over.
+            // Axes 1 and 2 fixed, axis 0 iterated over.
             let access = ViewAccess::new(&view, &sizes, &[0], &[1, 2]);
             let want: Vec<_> = (0..3).map(|p| expected(&view, &sizes, p * 20 + 2 * 5 + 3)).collect();
             assert_eq!(indices(&access, 0, 3, &[2, 3]), want, "{view:?}");

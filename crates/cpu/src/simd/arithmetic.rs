@@ -1,12 +1,13 @@
-//! Arithmetic on tiles: one loop per instruction, written so that the compiler vectorizes it for the lanes it is
-//! instantiated in (see [`crate::simd::lanes`]). Loops are spelled by macros, not closures: everything must inline.
+//! Arithmetic on tiles: one loop per instruction, written so that the compiler vectorizes it for the lanes it
+//! is instantiated in (see [`crate::simd::lanes`]). Loops are written as macros, not closures, because
+//! everything must inline.
 
 use farad_ir::{Binary, Unary};
 
 use crate::interpreter::bytecode::{BytecodeOp, Conversion, Opcode, SourceWords, WordType};
 use crate::simd::math;
 
-/// The pointers that registers are.
+/// Registers as pointers to their words.
 pub type Registers<'a> = &'a [*mut u32];
 
 #[inline(always)]
@@ -37,7 +38,7 @@ macro_rules! map {
     }};
 }
 
-/// `out[i] = body(a[i], b[i])`, where `b` may be one word for all.
+/// `out[i] = body(a[i], b[i])`; `b` may be a single word for all elements.
 macro_rules! zip {
     ($op:ident, $registers:ident, $n:ident, |$x:ident, $y:ident: $in:ty| -> $out:ty { $body:expr }) => {{
         let out = output::<$out>($registers, $op, $n);
@@ -58,7 +59,7 @@ macro_rules! zip {
 
 pub(super) use {map, zip};
 
-/// As `zip`, and `a` too may be one word for all.
+/// As `zip`; `a` may be a single word as well.
 macro_rules! zip_either {
     ($op:ident, $registers:ident, $n:ident, |$x:ident, $y:ident: $in:ty| -> $out:ty { $body:expr }) => {{
         if $op.a.scalar && !$op.b.scalar {
@@ -73,7 +74,7 @@ macro_rules! zip_either {
     }};
 }
 
-/// Whether an op on these kinds has a loop that takes one word for all as its left operand.
+/// Whether an op on this kind has a loop whose left operand is a single word.
 pub fn takes_left_scalar(binary: Binary, kind: WordType) -> bool {
     kind == WordType::Float && matches!(binary, Binary::Sub | Binary::Div)
 }
@@ -81,8 +82,8 @@ pub fn takes_left_scalar(binary: Binary, kind: WordType) -> bool {
 /// Runs one arithmetic instruction on a tile of `n` elements.
 ///
 /// # Safety
-/// Every register that the instruction names must hold `n` words (one, where it stands for all), and the output must
-/// overlap no input.
+/// Every register that the instruction names must hold `n` words (one, if it is a scalar), and the output must
+/// not overlap an input.
 #[inline(always)]
 pub unsafe fn apply<const F: bool>(op: &BytecodeOp, registers: Registers, n: usize) {
     // SAFETY: promised by the caller, for all the loops below.
@@ -138,7 +139,7 @@ unsafe fn float_unary<const F: bool>(unary: Unary, op: &BytecodeOp, r: Registers
             Unary::Ceil => map!(op, r, n, |x: f32| -> f32 { x.ceil() }),
             Unary::Finite => map!(op, r, n, |x: f32| -> f32 { x.is_finite() as u32 as f32 }),
             Unary::Round => map!(op, r, n, |x: f32| -> f32 { x.round_ties_even() }),
-            Unary::Not => unreachable!("loading refuses not on floats"),
+            Unary::Not => unreachable!("loading rejects not on floats"),
             Unary::Log1p => map!(op, r, n, |x: f32| -> f32 { math::log1p::<F>(x) }),
             Unary::Expm1 => map!(op, r, n, |x: f32| -> f32 { math::expm1::<F>(x) }),
         }
@@ -160,7 +161,7 @@ unsafe fn whole_unary(unary: Unary, kind: WordType, op: &BytecodeOp, r: Register
             (Unary::Sign, _) => map!(op, r, n, |x: u32| -> u32 { (x > 0) as u32 }),
             (Unary::Not, WordType::Bool) => map!(op, r, n, |x: u32| -> u32 { x ^ 1 }),
             (Unary::Not, _) => map!(op, r, n, |x: u32| -> u32 { !x }),
-            _ => unreachable!("loading refuses {unary:?} on whole numbers"),
+            _ => unreachable!("loading rejects {unary:?} on integers"),
         }
     }
 }
@@ -186,7 +187,7 @@ unsafe fn float_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) 
             Binary::NotEqual => zip!(op, r, n, |x, y: f32| -> u32 { (x != y) as u32 }),
             Binary::Join => zip!(op, r, n, |x, y: f32| -> f32 { if x.to_bits() == 0 { y } else { x } }),
             Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => {
-                unreachable!("loading refuses {binary:?} on floats")
+                unreachable!("loading rejects {binary:?} on floats")
             }
         }
     }
@@ -241,7 +242,7 @@ unsafe fn word_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize) {
             Binary::Xor => zip!(op, r, n, |x, y: u32| -> u32 { x ^ y }),
             Binary::Shl => zip!(op, r, n, |x, y: u32| -> u32 { x << (y & 31) }),
             Binary::Shr => zip!(op, r, n, |x, y: u32| -> u32 { x >> (y & 31) }),
-            Binary::Pow | Binary::Join => unreachable!("loading refuses {binary:?} on whole numbers"),
+            Binary::Pow | Binary::Join => unreachable!("loading rejects {binary:?} on integers"),
         }
     }
 }

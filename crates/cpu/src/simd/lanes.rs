@@ -1,4 +1,4 @@
-//! The vector loops, instantiated for every instruction set that is worth it, and the choice among them.
+//! The vector loops, instantiated for every instruction set that matters, and the choice among them.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,8 @@ use crate::simd::reduction::{self, ReductionState};
 use crate::simd::small_matrix::{self, Multiply};
 use crate::simd::{wide_arithmetic, wide_reduction};
 
-/// The loops for one instruction set. All are `unsafe` because the set must be there, on top of their own conditions.
+/// The loops for one instruction set. All are `unsafe`: the machine must have the instruction set, in addition
+/// to their own conditions.
 pub struct Lanes {
     /// The instruction set.
     pub name: &'static str,
@@ -166,7 +167,7 @@ mod tests {
         let a = SourceWords { register: 1, scalar: scalar.0 };
         let b = SourceWords { register: 2, scalar: scalar.1 };
         let op = BytecodeOp { code, out: 0, a, b, c: b, wide: false };
-        // SAFETY: the table is available, registers hold n words, and the output is apart.
+        // SAFETY: the table is available, registers hold n words, and the output does not overlap them.
         unsafe { (lanes.apply)(&op, &registers, n) };
         out
     }
@@ -236,7 +237,7 @@ mod tests {
         }
     }
 
-    /// As `run`, with registers of 64 bits; comparisons give 32.
+    /// As `run`, with 64-bit registers; comparisons give 32-bit ones.
     fn run_wide(lanes: &Lanes, code: Opcode, inputs: [&[u64]; 2], compares: bool) -> Vec<u64> {
         let n = inputs[0].len();
         let mut out = vec![0u64; n];
@@ -244,7 +245,7 @@ mod tests {
         let registers = [out.as_mut_ptr().cast::<u32>(), pointers[0], pointers[1]];
         let [a, b] = [1, 2].map(|register| SourceWords { register, scalar: false });
         let op = BytecodeOp { a, b, c: b, wide: true, ..BytecodeOp::new(code, 0) };
-        // SAFETY: the table is available, registers hold n elements, and the output is apart.
+        // SAFETY: the table is available, registers hold n elements, and the output does not overlap them.
         unsafe { (lanes.apply_wide)(&op, &registers, n) };
         if compares {
             let words: &[u32] = bytemuck::cast_slice(&out);

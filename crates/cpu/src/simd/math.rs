@@ -1,14 +1,14 @@
 //! Elementary functions as branch-free polynomial code that vectorizes: no calls, no tables.
 //!
-//! Every function is `#[inline(always)]` so that it takes the vector width of the loop it stands in; `F` says whether
-//! fused multiply-add is an instruction there. NaN stays NaN, and infinities go where limits go.
+//! Every function is `#[inline(always)]` so that it gets the vector width of its loop. `F` says whether there
+//! is a fused multiply-add instruction. NaN stays NaN, and the value at an infinity is the function's limit.
 
-// Coefficients of fits stand as they came out, near constants or not.
+// Coefficients of fits are kept as computed, even if they are close to well-known constants.
 #![allow(clippy::approx_constant, clippy::excessive_precision)]
 
 use std::f32::consts::LOG2_E;
 
-/// Adding it rounds a small float to a whole number, which then stands in the low bits.
+/// Adding this rounds a small float to an integer, which is then in the low bits.
 const ROUNDER: f32 = 12_582_912.0;
 const LN2_HIGH: f32 = 0.693_115_23;
 const LN2_LOW: f32 = 3.194_618_3e-5;
@@ -32,7 +32,7 @@ fn polynomial<const F: bool, const N: usize>(x: f32, coefficients: [f32; N]) -> 
 
 #[inline(always)]
 fn clamp(x: f32, low: f32, high: f32) -> f32 {
-    // NaN passes both comparisons, unlike `f32::clamp` on vectors of mixed content.
+    // Comparisons with NaN are false, so NaN passes through.
     let x = if x > high { high } else { x };
     if x < low { low } else { x }
 }
@@ -42,7 +42,8 @@ fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits((exponent.wrapping_add(127) as u32) << 23)
 }
 
-/// `y · 2^n`, `n` being in the low bits of `shifted`; in two steps, so that it overflows and fades out as it should.
+/// `y · 2^n`, with `n` in the low bits of `shifted`. In two steps, so that overflow and gradual underflow are
+/// right.
 #[inline(always)]
 fn scale(y: f32, shifted: f32) -> f32 {
     let n = (shifted.to_bits() as i32).wrapping_sub(ROUNDER.to_bits() as i32);
@@ -110,7 +111,7 @@ fn log_rest<const F: bool>(f: f32) -> f32 {
     fma::<F>(square * f, p, -0.5 * square)
 }
 
-/// What a logarithm gives outside the positive finite numbers, else `y`.
+/// The value of a logarithm outside of the positive finite numbers; otherwise `y`.
 #[inline(always)]
 fn log_edges(x: f32, y: f32) -> f32 {
     let y = if x == f32::INFINITY { x } else { y };
@@ -136,17 +137,17 @@ pub fn log2<const F: bool>(x: f32) -> f32 {
     log_edges(x, fma::<F>(f, high, sum) + e)
 }
 
-/// `ln(1 + x)`: the logarithm of the rounded sum, and what rounding took off.
+/// `ln(1 + x)`: the logarithm of the rounded sum, plus a correction for the rounding.
 #[inline(always)]
 pub fn log1p<const F: bool>(x: f32) -> f32 {
     let sum = 1.0 + x;
     let lost = (x - (sum - 1.0)) / sum;
     let y = log::<F>(sum);
-    // At -1 and at infinity nothing was lost, but the quotient is no number.
+    // At -1 and at infinity nothing was lost, but the quotient is NaN.
     if y.is_finite() { y + lost } else { y }
 }
 
-/// `e^x - 1`: as [`exp`], with one taken off before the two parts are added.
+/// `e^x - 1`: as [`exp`], with one subtracted before the two parts are added.
 #[inline(always)]
 pub fn expm1<const F: bool>(x: f32) -> f32 {
     let bounded = clamp(x, -104.0, 64.0);
@@ -186,7 +187,7 @@ pub fn erf<const F: bool>(x: f32) -> f32 {
     clamp(x * p / q, -1.0, 1.0)
 }
 
-/// `x - n·π/2` with `n` whole, and `n` in the low bits.
+/// `x - n·π/2` for an integer `n`, and `n` in the low bits.
 #[inline(always)]
 fn quarter_turns<const F: bool>(x: f32) -> (f32, u32) {
     let shifted = fma::<F>(x, std::f32::consts::FRAC_2_PI, ROUNDER);
@@ -213,16 +214,16 @@ fn sine<const F: bool>(r: f32, n: u32) -> f32 {
     clamp(f32::from_bits(y.to_bits() ^ (n & 2) << 30), -1.0, 1.0)
 }
 
-/// Angles from here on are too large for [`quarter_turns`].
+/// Angles of at least this size are too large for [`quarter_turns`].
 const fn far<const F: bool>() -> f32 {
     if F { 4_000_000.0 } else { 12_800.0 }
 }
 
-/// Puts right the sines or cosines `y` of the angles `x` that [`sin`] and [`cos`] are not made for. They are rare, so
-/// they are taken one by one, in double precision.
+/// Corrects the sines or cosines `y` of angles `x` that are too large for [`sin`] and [`cos`]. They are rare,
+/// so they are computed one by one, in double precision.
 #[inline(always)]
 pub fn far_angles<const F: bool>(x: &[f32], y: &mut [f32], function: fn(f64) -> f64) {
-    // By bits, so that infinities and NaN are among them.
+    // Compares bits, so that infinities and NaN are included.
     let size = |x: f32| x.to_bits() & 0x7fff_ffff;
     let largest = x.iter().fold(0, |largest: u32, &x| largest.max(size(x)));
     if largest > far::<F>().to_bits() {
@@ -268,7 +269,7 @@ fn magnitude_power(a: f32, b: f32) -> f32 {
     (y * f64::from_bits(n.wrapping_add(1023) << 52)) as f32
 }
 
-/// `a^b`; a negative base is fine when the exponent is whole.
+/// `a^b`; a negative base is allowed if the exponent is an integer.
 #[inline(always)]
 pub fn pow(a: f32, b: f32) -> f32 {
     let y = magnitude_power(a, b);
@@ -285,10 +286,10 @@ pub fn pow(a: f32, b: f32) -> f32 {
     if (b == 0.0) | (a == 1.0) { 1.0 } else { y }
 }
 
-/// The remainder with the divisor's sign. An infinite divisor leaves a number of its own sign as it is.
+/// The remainder with the divisor's sign. If the divisor is infinite and has the same sign, the result is `a`.
 #[inline(always)]
 pub fn remainder(a: f32, b: f32) -> f32 {
-    // The quotient may be rounded up to a whole number.
+    // The quotient may be rounded up to an integer.
     let rest = a - b * (a / b).floor();
     let plain = if (rest != 0.0) & ((rest < 0.0) != (b < 0.0)) { rest + b } else { rest };
     let far = if (a == 0.0) | ((a < 0.0) == (b < 0.0)) { a } else { b };
@@ -309,7 +310,7 @@ pub fn round_half(x: f32) -> f32 {
     let bits = x.to_bits();
     let sign = bits & 0x8000_0000;
     let magnitude = f32::from_bits(bits & 0x7fff_ffff);
-    // Thirteen bits fewer; below the normal range of halves, a fixed step of 2^-24 (what 0.5 + x has).
+    // Drops thirteen bits. Below the normal range of f16, the step is fixed at 2^-24, that of `0.5 + x`.
     let lsb = (bits >> 13) & 1;
     let rounded = f32::from_bits((bits & 0x7fff_ffff).wrapping_add(0xfff + lsb) & 0xffff_e000);
     let small = (magnitude + 0.5) - 0.5;
@@ -319,7 +320,7 @@ pub fn round_half(x: f32) -> f32 {
     f32::from_bits(y.to_bits() | sign)
 }
 
-/// Rounds to the nearest brain-float value, ties to even.
+/// Rounds to the nearest bf16 value, ties to even.
 #[inline(always)]
 pub fn round_brain(x: f32) -> f32 {
     let bits = x.to_bits();

@@ -1,4 +1,4 @@
-//! Philox bits in bulk: sixteen blocks side by side.
+//! Philox random bits in bulk: sixteen blocks at once.
 
 use farad_ir::philox;
 
@@ -27,7 +27,7 @@ pub fn fill(seed: [u32; 2], [counter @ .., stream]: [u32; 3], first: u32, out: &
     }
 }
 
-/// The words of the blocks from `block` on.
+/// The words of the blocks starting at `block`.
 #[inline(always)]
 fn blocks(seed: [u32; 2], counter: [u32; 3], block: u32, out: &mut [u32; 4 * LANES]) {
     let mut words = [[0; 4]; LANES];

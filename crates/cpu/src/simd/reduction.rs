@@ -1,8 +1,8 @@
 //! Reductions of tiles into accumulators, along rows and down columns.
 //!
-//! Sums of floats are added up in `f32` only over a tile, with many partial sums, and in `f64` from tile to tile; so
-//! a million elements lose no more than a thousand. A maximum or minimum of floats is NaN if any element is, and its position
-//! that of the first NaN.
+//! Floats are summed in `f32` only within a tile, with many partial sums, and in `f64` from tile to tile. So a
+//! sum of a million elements loses no more accuracy than one of a thousand. A maximum or minimum of floats is
+//! NaN if any element is NaN; its position is then that of the first NaN.
 
 use farad_ir::Reduce;
 
@@ -13,7 +13,7 @@ use crate::heuristics::reductions::{
 use crate::interpreter::bytecode::WordType;
 
 /// One reduction's running state over some rows: sums in `wide` (floats) or `value`, extremes in `value`, their
-/// positions in `index`. Of 64-bit registers, everything but positions is in `wide`, by its bits.
+/// positions in `index`. For 64-bit registers, everything except positions is in `wide`, as bits.
 pub struct ReductionState<'a> {
     pub reduce: Reduce,
     pub kind: WordType,
@@ -29,7 +29,7 @@ impl<'a> ReductionState<'a> {
     /// The state in `STATE_WORDS · rows` words at an 8-byte boundary.
     ///
     /// # Safety
-    /// The words must be valid, aligned, and used through this state alone.
+    /// The words must be valid and aligned, and used only through this state.
     pub unsafe fn at(start: *mut u32, rows: usize, reduce: Reduce, kind: WordType) -> ReductionState<'a> {
         // SAFETY: promised by the caller.
         unsafe {
@@ -43,7 +43,7 @@ impl<'a> ReductionState<'a> {
         }
     }
 
-    /// Nothing reduced yet.
+    /// Resets to the identity.
     pub fn reset(&mut self) {
         if self.kind.is_wide() {
             self.wide.fill(f64::from_bits(self.wide_identity()));
@@ -54,7 +54,7 @@ impl<'a> ReductionState<'a> {
         self.index.fill(0);
     }
 
-    /// Whether what is combined in `f32` is kept in `f64` from time to time.
+    /// Whether values are combined in `f32` and moved to `f64` from time to time.
     fn is_wide(&self) -> bool {
         self.kind == WordType::Float && self.reduce.row().rounds
     }
@@ -63,12 +63,12 @@ impl<'a> ReductionState<'a> {
         self.reduce.identity(self.kind.dtype()).word()
     }
 
-    /// What changes nothing, of a 64-bit register.
+    /// The identity element, for a 64-bit register.
     pub fn wide_identity(&self) -> u64 {
         self.reduce.identity(self.kind.dtype()).register()
     }
 
-    /// Moves what was added up in `f32` to `f64`.
+    /// Moves the sums in `f32` to `f64`.
     pub fn flush(&mut self) {
         if !self.is_wide() {
             return;
@@ -80,7 +80,7 @@ impl<'a> ReductionState<'a> {
         }
     }
 
-    /// Writes the result of a 64-bit register that is no position.
+    /// Writes a 64-bit result that is not a position.
     pub fn finish_wide(&self, out: &mut [u64]) {
         out.copy_from_slice(bytemuck::cast_slice(self.wide));
     }
@@ -99,7 +99,7 @@ impl<'a> ReductionState<'a> {
         }
     }
 
-    /// Joins the state of later elements.
+    /// Combines this state with that of later elements.
     pub fn join(&mut self, later: &mut ReductionState) {
         if self.kind.is_wide() {
             return wide_reduction::join(self, later);
@@ -132,7 +132,7 @@ fn extreme(reduce: Reduce, kind: WordType, a: u32, b: u32) -> u32 {
     if beats(reduce, kind, b, a) { b } else { a }
 }
 
-/// Whether a later `b` takes the place of `a`; NaN takes that of numbers.
+/// Whether a later `b` replaces `a`; NaN replaces numbers.
 #[inline(always)]
 fn beats(reduce: Reduce, kind: WordType, b: u32, a: u32) -> bool {
     let nan = |word: u32| kind == WordType::Float && f32::from_bits(word).is_nan();
@@ -149,7 +149,8 @@ fn beats(reduce: Reduce, kind: WordType, b: u32, a: u32) -> bool {
 
 macro_rules! fold_row {
     (by $partials:ident, $row:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
-        // Kept apart, so that joining the partials does not take their vectors to pieces in the loop.
+        // A separate function, so that the final combination does not split the partials' vectors inside the
+        // loop.
         #[inline(never)]
         fn join(partial: &mut [$type; $partials]) -> $type {
             let mut width = $partials / 2;
@@ -210,7 +211,7 @@ fn reduce_row(reduce: Reduce, kind: WordType, row: &[u32]) -> u32 {
     }
 }
 
-/// Where `value` (or the NaN that stands for it) first is in the row.
+/// The first position of `value` (or of the NaN that it is) in the row.
 #[inline(always)]
 fn position(kind: WordType, row: &[u32], value: u32) -> usize {
     let found = match kind {
@@ -223,7 +224,7 @@ fn position(kind: WordType, row: &[u32], value: u32) -> usize {
     found.unwrap_or(0)
 }
 
-/// Takes in a tile of whole rows, or pieces of rows that start at `first`.
+/// Reduces a tile of whole rows, or pieces of rows that start at `first`.
 #[inline(always)]
 pub fn rows(state: &mut ReductionState, tile: &[u32], columns: usize, first: usize) {
     for (row, words) in tile.chunks_exact(columns).enumerate() {
@@ -271,7 +272,7 @@ macro_rules! arg_columns {
     }};
 }
 
-/// Takes in a tile whose columns are positions of the reduced space from `first` on, each with all rows.
+/// Reduces a tile whose columns are positions of the reduced space, starting at `first`, each with all rows.
 #[inline(always)]
 pub fn columns(state: &mut ReductionState, tile: &[u32], rows: usize, first: usize) {
     for (i, words) in tile.chunks_exact(rows).enumerate() {

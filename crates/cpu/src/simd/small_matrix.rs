@@ -1,9 +1,10 @@
-//! Products too small or too thin for a blocked algorithm: rows added up, dot products, or many rows of few columns.
+//! Products too small or too thin for a blocked algorithm: sums of rows, dot products, or many rows with few
+//! columns.
 
 use crate::heuristics::small_products::{COLUMNS, NARROW, NARROW_APART, NARROW_ROWS, PARTIALS, ROWS, WIDTH};
 use crate::simd::math::fma;
 
-/// A matrix in memory: elements between rows and between columns.
+/// A matrix in memory, with its row and column strides.
 #[derive(Clone, Copy, Debug)]
 pub struct StridedMatrix {
     pub start: *mut f32,
@@ -21,7 +22,7 @@ impl StridedMatrix {
         StridedMatrix { start: self.start, row: self.column, column: self.row }
     }
 
-    /// The block from `(row, column)` on.
+    /// The submatrix that starts at `(row, column)`.
     ///
     /// # Safety
     /// The element must be in the matrix.
@@ -65,7 +66,7 @@ impl Multiply {
         }
     }
 
-    /// The product, or the same transposed, if its rows are many and so short that blocks would be mostly empty.
+    /// The product, or its transpose, if it has many rows that are so short that blocks would be mostly empty.
     pub fn narrow(self) -> Option<Multiply> {
         let narrow = |p: &Multiply| {
             let near = p.lhs.column == 1 || p.k <= NARROW_APART;
@@ -74,12 +75,12 @@ impl Multiply {
         [self, self.transposed()].into_iter().find(narrow)
     }
 
-    /// Cuts the product into `parts` of its rows.
+    /// Splits the product into `parts` groups of rows.
     pub fn rows(self, parts: usize) -> Vec<Multiply> {
         let step = self.m.div_ceil(parts.max(1)).max(1).next_multiple_of(ROWS);
         let part = |first: usize| {
             let m = step.min(self.m - first);
-            // SAFETY: `first` is inside the size that is cut.
+            // SAFETY: `first` is inside the size that is split.
             unsafe { Multiply { m, lhs: self.lhs.from(first, 0), out: self.out.from(first, 0), ..self } }
         };
         (0..self.m).step_by(step).map(part).collect()
@@ -94,7 +95,7 @@ impl Multiply {
         if rows.map_or(0, |r| r.1) >= dots.map_or(0, |d| d.1) { rows } else { dots }
     }
 
-    /// The orientation and form with the longest vectors; `None` where nothing is contiguous.
+    /// The orientation and form with the longest vectors; `None` if nothing is contiguous.
     fn oriented(self) -> Option<(Multiply, SmallForm, usize)> {
         let both = [self, self.transposed()];
         both.into_iter()
@@ -102,7 +103,8 @@ impl Multiply {
             .max_by_key(|(_, _, len)| *len)
     }
 
-    /// Cuts the product into `parts` that write different rows or columns of the result, if it can be computed here.
+    /// Splits the product into `parts` that write different rows or columns of the result, if it can be
+    /// computed here.
     pub fn parts(self, parts: usize) -> Option<Vec<Multiply>> {
         let (whole, _, _) = self.oriented().filter(|(_, _, len)| *len >= 4)?;
         let along_n = whole.n > whole.m;
@@ -110,7 +112,7 @@ impl Multiply {
         let step = size.div_ceil(parts.max(1)).max(1).next_multiple_of(16);
         let part = |first: usize| {
             let len = step.min(size - first);
-            // SAFETY: `first` is inside the size that is cut.
+            // SAFETY: `first` is inside the size that is split.
             unsafe {
                 if along_n {
                     Multiply { n: len, rhs: whole.rhs.from(0, first), out: whole.out.from(0, first), ..whole }
@@ -123,10 +125,10 @@ impl Multiply {
     }
 }
 
-/// Computes a product that [`Multiply::parts`] gave.
+/// Computes a product returned by [`Multiply::parts`].
 ///
 /// # Safety
-/// All three matrices must be in memory, and the result apart from the operands.
+/// All three matrices must be valid, and the result must not overlap the operands.
 #[inline(always)]
 pub unsafe fn multiply<const F: bool>(what: &Multiply) {
     // SAFETY: promised by the caller.
@@ -217,11 +219,11 @@ fn dot<const F: bool>(a: &[f32], b: &[f32]) -> f32 {
     partial[0]
 }
 
-/// Computes a product that [`Multiply::narrow`] gave, or a part of it: the right operand is copied with zeros behind its
-/// columns, so that a row of the result is a few vectors.
+/// Computes a product returned by [`Multiply::narrow`], or a part of it. The right operand is copied and its
+/// columns padded with zeros, so that a row of the result is a few vectors.
 ///
 /// # Safety
-/// All three matrices must be in memory, and the result apart from the operands.
+/// All three matrices must be valid, and the result must not overlap the operands.
 #[inline(always)]
 pub unsafe fn narrow<const F: bool>(p: &Multiply) {
     let mut rhs = vec![[0f32; COLUMNS]; p.k];
@@ -242,7 +244,7 @@ pub unsafe fn narrow<const F: bool>(p: &Multiply) {
     }
 }
 
-// Loops over indices are unrolled whole, so that sums stay in registers; iterators are not.
+// Loops over indices are fully unrolled, so that sums stay in registers; iterators are not.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn narrow_rows<const F: bool, const R: usize>(p: &Multiply, rhs: &[[f32; COLUMNS]], row: usize) {

@@ -1,5 +1,5 @@
 //! Arithmetic on tiles of 64-bit registers, and the conversions to and from them, in the same kind of loops as
-//! [`arithmetic`](super::arithmetic). Elementary functions are those of the op table, one element at a time.
+//! [`arithmetic`](super::arithmetic). Elementary functions come from the op table, one element at a time.
 //!
 //! Invariant: on integers the results are those of [`Binary::whole`] and [`Unary::whole`], bit for bit.
 
@@ -11,8 +11,8 @@ use crate::interpreter::bytecode::{BytecodeOp, Conversion, Opcode, WordType};
 /// Runs one arithmetic instruction that reads or writes 64-bit registers on a tile of `n` elements.
 ///
 /// # Safety
-/// Every register that the instruction names must hold `n` elements of its kind (one, where it stands for all), and the
-/// output must overlap no input.
+/// Every register that the instruction names must hold `n` elements of its kind (one, if it is a scalar), and
+/// the output must not overlap an input.
 #[inline(always)]
 pub unsafe fn apply(op: &BytecodeOp, registers: Registers, n: usize) {
     // SAFETY: promised by the caller, for all the loops below.
@@ -66,7 +66,7 @@ unsafe fn long_unary(unary: Unary, kind: WordType, op: &BytecodeOp, r: Registers
             (Unary::Relu, WordType::Long) => map!(op, r, n, |x: i64| -> i64 { x.max(0) }),
             (Unary::Abs | Unary::Relu, _) => map!(op, r, n, |x: u64| -> u64 { x }),
             (Unary::Sign, _) => map!(op, r, n, |x: u64| -> u64 { (x > 0) as u64 }),
-            _ => unreachable!("loading refuses {unary:?} on whole numbers"),
+            _ => unreachable!("loading rejects {unary:?} on integers"),
         }
     }
 }
@@ -94,7 +94,7 @@ unsafe fn double_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usize)
                 zip!(op, r, n, |x, y: f64| -> f64 { value(x, y) });
             }
             Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => {
-                unreachable!("loading refuses {binary:?} on floats")
+                unreachable!("loading rejects {binary:?} on floats")
             }
         }
     }
@@ -149,12 +149,12 @@ unsafe fn long_word_binary(binary: Binary, op: &BytecodeOp, r: Registers, n: usi
             Binary::Xor => zip!(op, r, n, |x, y: u64| -> u64 { x ^ y }),
             Binary::Shl => zip!(op, r, n, |x, y: u64| -> u64 { x << (y & 63) }),
             Binary::Shr => zip!(op, r, n, |x, y: u64| -> u64 { x >> (y & 63) }),
-            Binary::Pow | Binary::Join => unreachable!("loading refuses {binary:?} on whole numbers"),
+            Binary::Pow | Binary::Join => unreachable!("loading rejects {binary:?} on integers"),
         }
     }
 }
 
-/// `condition ? b : c`, either of which may be one element for all.
+/// `condition ? b : c`; either may be a single element for all.
 #[inline(always)]
 unsafe fn select(op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
@@ -170,7 +170,7 @@ unsafe fn select(op: &BytecodeOp, r: Registers, n: usize) {
     }
 }
 
-/// The loops from one type to every dtype, by way of the type that its elements have.
+/// The loops from one type to every dtype, by way of the dtype's element type.
 macro_rules! convert_from {
     ($from:ty, $zero:expr, $to:ident, $op:ident, $r:ident, $n:ident) => {
         match $to {
@@ -190,7 +190,7 @@ macro_rules! convert_from {
 }
 
 #[inline(always)]
-#[allow(clippy::unnecessary_cast)] // the same text for every type
+#[allow(clippy::unnecessary_cast)] // the same code for every type
 unsafe fn convert(from: WordType, to: DType, op: &BytecodeOp, r: Registers, n: usize) {
     // SAFETY: see `apply`.
     unsafe {

@@ -1,14 +1,15 @@
 //! Reductions of tiles of 64-bit registers into accumulators, along rows and down columns.
 //!
-//! The running value stands in the state's `wide` words, whatever its type, the position of an extreme in `index`. A
-//! maximum or minimum of floats is NaN if any element is, and its position that of the first NaN.
+//! The running value is in the state's `wide` words, whatever its type, and the position of a maximum or
+//! minimum in `index`. A maximum or minimum of floats is NaN if any element is NaN; its position is then that
+//! of the first NaN.
 
 use farad_ir::Reduce;
 
 use super::reduction::ReductionState;
 use crate::interpreter::bytecode::WordType;
 
-/// Partial results that a row is added up in.
+/// Partial results per row.
 const PARTIALS: usize = 8;
 
 /// An element of a 64-bit register.
@@ -54,7 +55,7 @@ macro_rules! whole_element {
 whole_element!(i64);
 whole_element!(u64);
 
-/// Whether a later element takes the place of an earlier one; NaN takes that of numbers.
+/// Whether a later element replaces an earlier one; NaN replaces numbers.
 #[inline(always)]
 fn beats<T: WideElement>(reduce: Reduce, later: T, earlier: T) -> bool {
     let better =
@@ -103,7 +104,7 @@ macro_rules! by_kind {
     };
 }
 
-/// Takes in a tile of whole rows, or pieces of rows that start at `first`.
+/// Reduces a tile of whole rows, or pieces of rows that start at `first`.
 #[inline(always)]
 pub fn rows(state: &mut ReductionState, tile: &[u64], columns: usize, first: usize) {
     by_kind!(state.kind, rows_of(state, tile, columns, first))
@@ -127,7 +128,7 @@ fn rows_of<T: WideElement>(state: &mut ReductionState, tile: &[u64], columns: us
     }
 }
 
-/// Takes in a tile whose columns are positions of the reduced space from `first` on, each with all rows.
+/// Reduces a tile whose columns are positions of the reduced space, starting at `first`, each with all rows.
 #[inline(always)]
 pub fn columns(state: &mut ReductionState, tile: &[u64], rows: usize, first: usize) {
     by_kind!(state.kind, columns_of(state, tile, rows, first))
@@ -152,7 +153,7 @@ fn columns_of<T: WideElement>(state: &mut ReductionState, tile: &[u64], rows: us
     }
 }
 
-/// Joins the state of later elements.
+/// Combines a state with that of later elements.
 pub fn join(state: &mut ReductionState, later: &ReductionState) {
     by_kind!(state.kind, join_of(state, later))
 }

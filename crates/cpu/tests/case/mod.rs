@@ -1,5 +1,5 @@
-//! Programs under construction: built, run on the CPU, and compared with what they mean.
-#![allow(dead_code)] // every test file uses its part
+//! Programs under construction: built, run on the CPU, and compared with the reference.
+#![allow(dead_code)] // every test file uses a part of it
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ impl Case {
         self.step(Kernel::Fused(Fused { axes: axes.to_vec(), outer, tape: tape.0, stores }));
     }
 
-    /// Runs on the device and gives the outputs as doubles.
+    /// Runs on the device and returns the outputs as doubles.
     pub fn run(&self) -> Result<Vec<Vec<f64>>, Error> {
         let device = CpuDevice::new();
         let executable = device.load(Arc::new(self.program.clone()))?;
@@ -137,7 +137,7 @@ impl Case {
         self.program.outputs.iter().enumerate().map(read).collect()
     }
 
-    /// What the outputs should be.
+    /// The expected outputs, from the reference.
     pub fn meaning(&self) -> Vec<Vec<f64>> {
         let device = farad_reference::ReferenceDevice::new(None);
         let filled = |(spec, data): (&Spec, &Vec<f64>)| {
@@ -151,7 +151,7 @@ impl Case {
         let inputs: Vec<Memory> = self.program.inputs.iter().zip(&self.data).map(filled).collect();
         let outputs: Vec<Memory> = self.program.outputs.iter().map(fresh).collect();
         let executable = device.load(Arc::new(self.program.clone()));
-        // A bad index is clamped, and told when everything is done.
+        // A bad index is clamped, and reported at the end of the run.
         match executable.run(&inputs, &self.parameters, &outputs) {
             Ok(()) | Err(farad_reference::Error::Index { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -160,7 +160,7 @@ impl Case {
             let memory = output.donor.map_or(&outputs[n], |donor| &inputs[donor]);
             let numbers = device.numbers(memory, output.spec.dtype, output.spec.len).unwrap();
             match output.spec.dtype {
-                // The reference has these by their bits.
+                // The reference stores these as bits.
                 DType::I64 => numbers.iter().map(|x| x.to_bits() as i64 as f64).collect(),
                 DType::U64 => numbers.iter().map(|x| x.to_bits() as f64).collect(),
                 _ => numbers,

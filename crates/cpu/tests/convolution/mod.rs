@@ -1,30 +1,30 @@
 //! Convolutions and their gradients as products, as the compiler makes them.
-#![allow(dead_code)] // every test file uses its part
+#![allow(dead_code)] // every test file uses a part of it
 
 use farad_compile::program::{BufferId, Code, Guard, Kernel, Level, Product, ProductOperand, Store, View};
 use farad_ir::{Binary, DType, Unary};
 
 use crate::case::{Case, Rng, Tape, strided};
 
-/// A convolution's sizes, the same taps and strides on both axes, and what it reads and writes.
+/// A convolution's sizes (the same taps and strides on both axes), and its dtypes.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
     pub groups: usize,
     pub batch: usize,
-    /// Of one group.
+    /// Channels per group.
     pub inputs: usize,
-    /// Of one group.
+    /// Channels per group.
     pub outputs: usize,
     pub size: [usize; 2],
     pub taps: usize,
     pub stride: usize,
     pub pad: usize,
     pub dilation: usize,
-    /// How images and gradients are stored.
+    /// The dtype of images and gradients.
     pub image: DType,
-    /// How results are stored.
+    /// The dtype of results.
     pub result: DType,
-    /// Adds a bias for each row of the product, and stores a function of that too.
+    /// Whether to add a bias for each row of the product, and to store a function of that too.
     pub epilogue: bool,
 }
 
@@ -46,7 +46,7 @@ impl Convolution {
         self.case_of(which, None)
     }
 
-    /// With `on_image` done to what the right operand loads.
+    /// With `on_image` applied to what the right operand loads.
     pub fn case_of(&self, which: Which, on_image: Option<Unary>) -> Case {
         let c = *self;
         let [h, w] = c.size;

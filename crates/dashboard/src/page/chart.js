@@ -3,7 +3,7 @@
 // Invariant: a chart draws only what its series and options say, at most once per frame. Start at `Chart.set`.
 
 Farad.Chart = class {
-  /// `shared` is what all charts of the view have in common: options, zoom and the step under the pointer.
+  /// `shared` is the state common to all charts of the view: options, zoom and the step under the pointer.
   constructor(title, format, shared) {
     Object.assign(this, { title, format: format ?? Farad.number, shared, series: [], hidden: new Set(), box: null });
     this.element = Farad.make("figure", "card chart");
@@ -28,7 +28,7 @@ Farad.Chart = class {
     this.element.remove();
   }
 
-  /// Takes series: `{ name, color (a variable of the style), x, y, dashed, faint }`.
+  /// Sets the series: `{ name, color (a CSS variable), x, y, dashed, faint }`.
   set(series) {
     const names = series.map((line) => line.name).join("\n");
     this.series = series;
@@ -41,7 +41,7 @@ Farad.Chart = class {
 
   buildLegend() {
     this.legend.replaceChildren();
-    // The only line that there can be needs no key, and dozens (many seeds) would be longer than the chart.
+    // A single line needs no legend unless runs are compared; a legend of many seeds would be taller than the chart.
     this.legend.hidden = (this.series.length < 2 && !this.shared.compares) || this.series.length > 24;
     for (const line of this.series) {
       const button = Farad.make("button", line.dashed ? "key dashed" : "key", line.name);
@@ -57,7 +57,7 @@ Farad.Chart = class {
     }
   }
 
-  /// Draws at the next frame.
+  /// Schedules drawing for the next animation frame.
   draw() {
     if (this.pending) return;
     this.pending = true;
@@ -71,7 +71,7 @@ Farad.Chart = class {
     return this.series.filter((line) => !this.hidden.has(line.name) && line.x.length > 0);
   }
 
-  /// The part of the plane that is seen: steps by zoom, values by what lies there.
+  /// The visible ranges: steps from the zoom, values from the points within those steps.
   range() {
     const lines = this.visible();
     if (lines.length === 0) return null;
@@ -93,7 +93,7 @@ Farad.Chart = class {
       return { left, right, low: low / room, high: high * room };
     }
     const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
-    // Counts and losses look right when their axis ends at zero, if they come near it.
+    // The axis of non-negative values such as counts and losses starts at zero if they come near zero.
     const floor = low >= 0 && low - room < 0.25 * high ? 0 : low - room;
     return { left, right, low: floor, high: high + room };
   }
@@ -129,7 +129,7 @@ Farad.Chart = class {
     context.restore();
   }
 
-  /// Where things are, and how steps and values become pixels.
+  /// The layout of the chart, and the mapping from steps and values to pixels.
   layout(context, range, width, height) {
     const { logarithmic } = this.shared;
     const rows = Math.max(2, Math.floor(height / 46));
@@ -195,7 +195,7 @@ Farad.Chart = class {
     return line.x.length > 2 ? smoothing ** (Farad.spacing(line) / spacing) : 0;
   }
 
-  /// Few values are marked, so that one alone is seen too.
+  /// Marks the points of a short series, so that a single value is visible too.
   paintDots(context, line, color) {
     context.fillStyle = color(line.color);
     line.x.forEach((x, n) => {
@@ -210,7 +210,7 @@ Farad.Chart = class {
     return Number.isFinite(value) && (!this.shared.logarithmic || value > 0);
   }
 
-  /// Joins the points that are seen; of many in one column of pixels the lowest and highest.
+  /// Joins the visible points; where many fall into one pixel column, only the lowest and the highest are drawn.
   trace(context, xs, ys) {
     const { box } = this;
     const first = Math.max(0, Farad.lowerBound(xs, box.range.left) - 1);
@@ -268,7 +268,7 @@ Farad.Chart = class {
     }
   }
 
-  /// The point of every line that is nearest to a step.
+  /// For every line, the point nearest to a step.
   at(step) {
     return this.visible().map((line) => {
       const after = Math.min(Farad.lowerBound(line.x, step), line.x.length - 1);
@@ -278,7 +278,7 @@ Farad.Chart = class {
     });
   }
 
-  /// What is seen, for those who do not see.
+  /// Describes the chart for screen readers.
   spoken() {
     const last = this.visible().map((line) => `${line.name} ${this.format(line.y[line.y.length - 1])}`);
     return `${this.title}: ${last.slice(0, 8).join(", ") || "nothing logged yet"}`;
@@ -318,7 +318,7 @@ Farad.Chart = class {
     });
     canvas.addEventListener("pointerleave", () => !this.dragged && shared.point(this, null));
     canvas.addEventListener("pointerdown", (event) => {
-      // Fingers scroll; they read values and zoom by keys or not at all.
+      // A touch scrolls the page: reading values and zooming need a mouse or a keyboard.
       if (!this.box || event.button !== 0 || event.pointerType === "touch") return;
       canvas.setPointerCapture(event.pointerId);
       this.dragged = [step(event), step(event)];

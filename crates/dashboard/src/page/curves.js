@@ -41,7 +41,7 @@ Farad.Curves = class {
     this.update();
   }
 
-  /// Draws what is known by now.
+  /// Draws the data received so far.
   update() {
     const lines = this.names.length === 1 ? this.ofOne(this.names[0]) : this.ofSeveral();
     for (const [key, chart] of this.charts) {
@@ -50,7 +50,7 @@ Farad.Curves = class {
         this.charts.delete(key);
       }
     }
-    // All charts show the same steps, so that what lies above each other belongs together.
+    // All charts share one range of steps, so that points above one another belong to the same step.
     const ends = lines.flatMap(({ series }) => series).filter(({ x }) => x.length > 0);
     this.shared.extent = [Math.min(...ends.map(({ x }) => x[0])), Math.max(...ends.map(({ x }) => x[x.length - 1]))];
     this.shared.spacing = Math.min(...ends.filter(({ x }) => x.length > 1).map(Farad.spacing));
@@ -70,12 +70,13 @@ Farad.Curves = class {
     this.charts.forEach((chart) => chart.draw());
   }
 
-  /// Colors have changed.
+  /// Redraws after the colors have changed.
   recolor() {
     this.draw();
   }
 
-  /// A chart per group of columns. Several seeds would be too many lines for that: then a chart per column, a line per seed.
+  /// One chart per group of columns. With several seeds that would be too many lines: then one chart per column with
+  /// one line per seed.
   ofOne(name) {
     const log = this.store.logs.get(name);
     if (!log) return [];
@@ -99,7 +100,7 @@ Farad.Curves = class {
     return lines;
   }
 
-  /// A chart per column, a line per run; a run of several seeds is their mean.
+  /// One chart per column with one line per run; a run with several seeds is drawn as their mean.
   ofSeveral() {
     const all = new Map();
     this.names.forEach((name, n) => {
@@ -120,7 +121,7 @@ Farad.Curves = class {
         lines.push({ key: column, title, format: group.format, series: all.get(column) });
       }
     }
-    // What more runs have in common stands first.
+    // Columns that more of the runs share come first.
     return lines.sort((a, b) => b.series.length - a.series.length);
   }
 
@@ -133,7 +134,7 @@ Farad.Curves = class {
   }
 };
 
-/// The mean of curves with the same steps, as far as all have come.
+/// The mean of curves with the same steps, up to the last step that all of them have reached.
 Farad.mean = (curves) => {
   const length = Math.min(...curves.map((curve) => curve.x.length));
   const x = curves[0].x.slice(0, length);

@@ -1,17 +1,17 @@
 "use strict";
-// What a run has beside curves: the automaton that plays, the circuit, pictures, the report, settings.
-// Invariant: what is asked for belongs to what is shown; an answer that comes too late is dropped. Start at `Details.show`.
+// The details of a run besides its curves: the automaton animation, the circuit, pictures, the report, settings.
+// Invariant: requests belong to the runs shown; a response for a run no longer shown is dropped. Start at `Details.show`.
 
-/// The address of something of a run.
+/// The URL of a resource of a run.
 Farad.address = (run, ...path) => ["runs", run, ...path].map(encodeURIComponent).join("/");
 
-/// The address of a file of a run, with the time it was written so that a newer one is fetched.
+/// The URL of a file of a run, with its modification time so that a newer version is fetched.
 Farad.fileAddress = (run, path, written) => {
   const address = Farad.address(run, "files", ...path.split("/"));
   return written ? `${address}?written=${written}` : address;
 };
 
-/// How much time passes at least between two circuits of a run that trains.
+/// The minimum time between two reloads of the circuit of a run in training.
 Farad.PLAY_AT_LEAST = 6000;
 
 Farad.Details = class {
@@ -21,7 +21,7 @@ Farad.Details = class {
     this.element("differ").addEventListener("change", () => this.showSettings());
   }
 
-  /// Shows these runs; asks for what is not known yet or has changed.
+  /// Shows these runs; requests the details that are missing or have changed.
   show(names) {
     if (names.join("\n") !== this.names.join("\n")) this.clear();
     this.names = names;
@@ -76,7 +76,7 @@ Farad.Details = class {
     this.changed();
   }
 
-  /// The one run that is shown, and what is known of it.
+  /// The details of the run shown, as far as they are known; undefined unless exactly one run is shown.
   get only() {
     return this.names.length === 1 ? this.known.get(this.names[0]) : undefined;
   }
@@ -85,7 +85,7 @@ Farad.Details = class {
     return this.names.length === 1 ? this.circuits.get(this.names[0])?.facts : undefined;
   }
 
-  /// The parts that there is something in.
+  /// The names of the tabs that have content.
   parts() {
     const parts = ["curves"];
     if (this.circuit) parts.push("circuit");
@@ -94,7 +94,7 @@ Farad.Details = class {
     return [...parts, "settings"];
   }
 
-  /// The circuit plays in a frame without rights; a newer one takes its place once it is loaded.
+  /// The circuit runs in a sandboxed iframe; a newer one replaces it once it has loaded.
   showPlayer() {
     const [name] = this.names;
     const run = this.store.runs.get(name);
@@ -140,7 +140,7 @@ Farad.Details = class {
     const frame = Farad.make("iframe", network ? "tall" : "");
     frame.setAttribute("sandbox", "allow-scripts");
     frame.title = network ? "A pad to draw on, read by the circuit" : "The automaton, playing";
-    // A frame of the same address would not load again for another hash.
+    // An iframe with the same URL would not reload when only the hash changes.
     frame.src = `${address}?${encodeURIComponent(this.played)}#embed&theme=${theme}`;
     frame.addEventListener("load", () => {
       [...stage.children].filter((other) => other !== frame).forEach((other) => other.remove());
@@ -151,7 +151,7 @@ Farad.Details = class {
     this.element("player-link").href = `${address}#theme=${theme}`;
   }
 
-  /// What a language model wrote.
+  /// The text that a language model generated.
   quote(sample) {
     if (this.played === sample) return;
     this.stop();
@@ -174,7 +174,7 @@ Farad.Details = class {
     this.element("stage").replaceChildren();
   }
 
-  /// Colors have changed.
+  /// Updates after the colors have changed.
   recolor() {
     if (this.circuit) this.showPlayer();
   }
@@ -242,7 +242,7 @@ Farad.Details = class {
     if (report) Farad.markdown(report, this.element("report"), (path) => Farad.fileAddress(name, path));
   }
 
-  /// One run: all settings. Several: side by side, those that differ marked, or nothing else.
+  /// One run: all settings. Several runs: side by side, with the differing settings marked, or only those.
   showSettings() {
     const several = this.names.length > 1;
     this.element("differ-row").hidden = !several;

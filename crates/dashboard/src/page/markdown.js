@@ -1,8 +1,8 @@
 "use strict";
-// Reports as they are read: headings, paragraphs, lists, tables, code and pictures of the Markdown that runs write.
-// Invariant: nothing of the text becomes HTML; every element is made here, and pictures come from the run's own folder.
+// Renders reports: headings, paragraphs, lists, tables, code and pictures of the Markdown that runs write.
+// Invariant: no text is ever parsed as HTML; every element is created here, and pictures come from the run's own folder.
 
-/// Puts a report into an element. `picture` gives the address of a file of the run.
+/// Renders a report into an element. `picture` returns the URL of a file of the run.
 Farad.markdown = (text, host, picture) => {
   const lines = text.split("\n");
   const blocks = [];
@@ -58,7 +58,7 @@ Farad.code = (lines) => {
   return block;
 };
 
-/// Code, bold and links; a link is its text, as reports only link within their folder.
+/// Renders code, bold and links. Only the text of a link is shown, as reports only link within their folder.
 Farad.inline = (text, host) => {
   for (const part of text.split(/(`[^`]*`|\*\*[^*]+\*\*|\[[^\]]*\]\([^)]*\))/)) {
     if (/^`.*`$/.test(part)) host.append(Farad.make("code", "", part.slice(1, -1)));
@@ -86,7 +86,7 @@ Farad.tableOf = (lines) => {
   const table = Farad.make("table");
   lines.filter((line) => !rule(line)).forEach((line, n) => {
     const row = Farad.make("tr");
-    // A head without words is only there because Markdown has no table without one.
+    // An empty header row is dropped: it is there only because Markdown requires one.
     if (n === 0 && cells(line).every((cell) => cell === "")) return;
     cells(line).forEach((cell, column) => {
       const element = Farad.make(n === 0 ? "th" : "td", right[column] ? "number" : "");
@@ -100,7 +100,7 @@ Farad.tableOf = (lines) => {
   return scroll;
 };
 
-/// The text that a report shows as a sample: the indented lines or the block of code after that heading.
+/// The sample text of a report: the indented lines or the code block after the given heading.
 Farad.sample = (report) => {
   const part = report.split(/^## Sample.*$/m)[1]?.split(/^## /m)[0] ?? "";
   const fenced = /```[^\n]*\n([\s\S]*?)\n```/.exec(part);

@@ -1,13 +1,13 @@
 "use strict";
-// What the columns of a log mean: which belong into one chart, what they are called, how their numbers are written.
-// Invariant: a column that is not known here still gets a chart of its own. Start at `Farad.groups`.
+// The meaning of log columns: which share a chart, how they are labelled, how their numbers are formatted.
+// Invariant: a column unknown to this file still gets a chart of its own. Start at `Farad.groups`.
 
 Farad.percent = (value) => (Number.isFinite(value) ? `${Number((100 * value).toPrecision(4))} %` : "–");
 
-/// The columns that are no curves.
+/// The columns that are not drawn as curves.
 Farad.POSITIONS = ["epoch", "tokens"];
 
-/// Charts, in their order: what is in them, by the names of columns.
+/// The charts in display order, each with the names of its columns.
 Farad.GROUPS = [
   { key: "loss", title: "Loss", columns: ["loss", "soft_loss", "validation_loss", "hard_loss"] },
   { key: "accuracy", title: "Accuracy", columns: ["validation_goodness", "hard_accuracy"], format: Farad.percent },
@@ -38,7 +38,7 @@ Farad.COLUMN_NAMES = {
   tokens_per_second: "tokens per second",
 };
 
-/// What stands first is drawn solid; what is measured apart from training, dashed where both are in one chart.
+/// The color of each column: training and validation in one chart get different ones.
 Farad.LINE_COLORS = {
   loss: "--line-1",
   soft_loss: "--line-1",
@@ -65,7 +65,7 @@ Farad.column = (name) => {
   return parts ? { base: parts[1], seed: parts[2] } : { base: name, seed: null };
 };
 
-/// All series of a run by base name, each a list of `{ seed, x, y }`; what follows from others is among them.
+/// All series of a run by base name, each a list of `{ seed, x, y }`, including series derived from others.
 Farad.curvesOf = (run, log) => {
   const curves = new Map();
   const add = (base, seed, { x, y }) => {
@@ -86,10 +86,10 @@ Farad.curvesOf = (run, log) => {
   return curves;
 };
 
-/// What a column measures: where numbers are learned, how good a run is has another name.
+/// What a column measures: a run that learns numbers (regression) names its measure of quality differently.
 Farad.measured = (run, base) => (base === "validation_goodness" && run?.regression ? "explained_variance" : base);
 
-/// The charts that these columns make, in order; unknown columns last, one by one.
+/// The charts for these columns, in order; unknown columns come last, each in its own chart.
 Farad.groups = (bases) => {
   const known = Farad.GROUPS.filter((group) => group.columns.some((column) => bases.has(column)));
   const placed = new Set(Farad.GROUPS.flatMap((group) => group.columns));
@@ -97,7 +97,7 @@ Farad.groups = (bases) => {
   return [...known, ...others.map((base) => ({ key: base, title: Farad.words(base), columns: [base] }))];
 };
 
-/// `gate_noise` as people write it.
+/// The label of a column: `gate_noise` becomes "Gate noise".
 Farad.words = (name) => {
   const words = name.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -105,7 +105,7 @@ Farad.words = (name) => {
 
 Farad.columnName = (base) => Farad.COLUMN_NAMES[base] ?? Farad.words(base).toLowerCase();
 
-/// The newest value of the first of these columns that has one, of the first seed, and which column that is.
+/// The newest value of the first of these columns that has one, for the first seed, and the name of that column.
 Farad.newestOf = (run, bases) => {
   for (const base of bases) {
     const at = run.columns.findIndex((name) => Farad.column(name).base === base);
@@ -119,7 +119,7 @@ Farad.newest = (run, bases) => Farad.newestOf(run, bases).value;
 Farad.LOSSES = ["validation_loss", "hard_loss", "loss", "soft_loss"];
 Farad.GOODNESS = ["validation_goodness", "hard_accuracy"];
 
-/// What a run was judged to be at its end or, before that, what validation says; always with its name.
+/// The final test result of a run or, until there is one, its validation result; always with its name.
 Farad.resultWords = (run) => {
   if (run.problem) return run.problem;
   if (run.judged) return run.judged.words;
@@ -128,7 +128,7 @@ Farad.resultWords = (run) => {
   return `validation ${run.regression ? "explained variance" : "accuracy"} ${Farad.percent(share)}`;
 };
 
-/// What the table says of how good a run is.
+/// The quality of a run as the table shows it.
 Farad.RESULTS = {
   loss: (run) => Farad.newest(run, Farad.LOSSES),
   result: (run) => run.problem ?? run.judged?.value ?? Farad.newest(run, Farad.GOODNESS),

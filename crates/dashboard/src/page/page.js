@@ -1,6 +1,6 @@
 "use strict";
-// Where the page begins: which runs are shown and how, kept in the address so that it can be shared and reloaded.
-// Invariant: what is shown follows from the address and the store, and every change of it goes through `set`.
+// The entry point of the page: which runs are shown and how, kept in the URL so that it can be shared and reloaded.
+// Invariant: what is shown follows from the URL and the store, and every change to it goes through `set`.
 
 Farad.TABS = { curves: "Curves", circuit: "Circuit", pictures: "Pictures", report: "Report", settings: "Settings" };
 
@@ -21,11 +21,11 @@ Farad.Page = class {
     this.store.on("link", (state) => this.showLink(state));
     this.showTools();
     this.store.follow(this.picked);
-    // Times of running runs go on between messages.
+    // The elapsed time of a run in training advances between messages.
     setInterval(() => [...this.store.runs.values()].some((run) => run.since) && this.table.update(), 1000);
   }
 
-  /// What the address says.
+  /// Reads the view from the URL.
   read() {
     const hash = new URLSearchParams(location.hash.slice(1));
     this.picked = hash.getAll("run").slice(0, 16);
@@ -38,7 +38,7 @@ Farad.Page = class {
     this.smoothing = smoothing > 0 && smoothing < 1 ? smoothing : 0;
   }
 
-  /// Changes something and writes all of it into the address.
+  /// Changes the view and writes all of it to the URL.
   set(change) {
     Object.assign(this, change);
     const hash = new URLSearchParams();
@@ -67,7 +67,7 @@ Farad.Page = class {
     this.set({ sort: this.sort === key ? `-${key}` : key });
   }
 
-  /// The runs to show: those that were picked, else one that trains, else the newest.
+  /// The runs to show: those chosen, else one in training, else the newest.
   present() {
     const picked = this.picked.filter((name) => this.store.runs.has(name));
     if (picked.length > 0) return picked;
@@ -95,7 +95,7 @@ Farad.Page = class {
     this.later();
   }
 
-  /// Many rows may come in one moment; curves are made anew once for all of them.
+  /// Many rows may arrive at once; the curves are rebuilt once for all of them.
   later() {
     if (this.waiting) return;
     this.waiting = true;
@@ -188,7 +188,7 @@ Farad.Page = class {
     this.element("smoothing").addEventListener("input", (event) => this.set({ smoothing: Number(event.target.value) }));
     this.element("unzoom").addEventListener("click", () => this.curves.shared.setZoom(null));
     document.querySelector(".skip").addEventListener("click", (event) => {
-      // Following the link would put its own hash in the place of what is kept there.
+      // Following the link would replace the hash, which holds the state of the view.
       event.preventDefault();
       this.element("view").focus();
     });

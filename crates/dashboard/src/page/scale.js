@@ -1,8 +1,8 @@
 "use strict";
-// Numbers on their way to a chart: how they are written, where an axis has its marks, what smoothing makes of them.
+// Numbers for charts: formatting, axis ticks and smoothing.
 // Invariant: everything here is a function of its arguments.
 
-/// Numbers as people read them: few digits, thousands apart.
+/// Formats a number for people: few digits, thousands separated.
 Farad.number = (value) => {
   if (typeof value === "string") return value;
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -12,10 +12,10 @@ Farad.number = (value) => {
   return String(Number(value.toPrecision(4)));
 };
 
-/// So many of something, in the singular where it is one.
+/// A count with its noun, in the singular for one.
 Farad.counted = (count, thing) => `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
 
-/// Round numbers from one value to another, about so many.
+/// Round numbers between two values, about as many as requested.
 Farad.ticks = (from, to, count) => {
   const span = to - from || Math.abs(to) || 1;
   const power = 10 ** Math.floor(Math.log10(span / count));
@@ -25,7 +25,7 @@ Farad.ticks = (from, to, count) => {
   return ticks;
 };
 
-/// Powers of ten, and their halves and fifths where there is room.
+/// Ticks of a logarithmic axis: powers of ten, and their halves and fifths where there is room.
 Farad.logTicks = (from, to, count) => {
   const [low, high] = [Math.floor(Math.log10(from)), Math.ceil(Math.log10(to))];
   const decades = Math.log10(to / from);
@@ -37,7 +37,7 @@ Farad.logTicks = (from, to, count) => {
   return inside.length >= 2 ? inside : Farad.ticks(from, to, count).filter((tick) => tick > 0);
 };
 
-/// A running mean that forgets: `weight` of what was, the rest of what is new, right from the first value on.
+/// An exponential moving average: `weight` of the old value and the rest of the new one, unbiased from the first value.
 Farad.smoothed = (values, weight) => {
   if (weight === 0) return values;
   let [sum, mass] = [0, 0];
@@ -49,10 +49,10 @@ Farad.smoothed = (values, weight) => {
   });
 };
 
-/// Steps from point to point, on average.
+/// The average number of steps between two points.
 Farad.spacing = ({ x }) => (x[x.length - 1] - x[0]) / (x.length - 1);
 
-/// The place of the first element that is not less than a value.
+/// The index of the first element that is not less than a value.
 Farad.lowerBound = (sorted, value) => {
   let [low, high] = [0, sorted.length];
   while (low < high) {

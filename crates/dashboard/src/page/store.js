@@ -1,10 +1,11 @@
 "use strict";
-// What the page knows: the table of runs, and the curves of those that are shown, as the server sends them.
-// Invariant: a run's curves are whole after its first message, and nothing grows without bound. Start at `Store.follow`.
+// The data of the page: the table of runs, and the curves of the runs shown, as the server sends them.
+// Invariant: a run's curves are complete after its first message, and nothing grows without bound. Start at
+// `Store.follow`.
 
 const Farad = {};
 
-/// An element with a class and a text, which is never read as HTML.
+/// An element with a class and a text, which is never parsed as HTML.
 Farad.make = (tag, className, text) => {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -12,7 +13,7 @@ Farad.make = (tag, className, text) => {
   return element;
 };
 
-/// Longer curves lose every second point; what is drawn has far fewer anyway.
+/// The maximum length of a curve: a longer one drops every second point. Charts draw far fewer anyway.
 Farad.MOST_POINTS = 60000;
 
 /// A curve: steps and values side by side, only where there is a value.
@@ -40,7 +41,7 @@ Farad.Series = class {
   }
 };
 
-/// The curves of a run: a series a column of its log, and its speed between events.
+/// The curves of a run: one series per column of its log, and its speed between events.
 Farad.Log = class {
   constructor() {
     this.clear([]);
@@ -71,7 +72,7 @@ Farad.Log = class {
     message.events.forEach((event) => this.happened(event));
   }
 
-  /// Speed is steps by seconds of training between two events of one process.
+  /// Speed is steps divided by seconds of training between two events of one process.
   happened(event) {
     const begins = event.event === "start" || event.event === "resume";
     const now = { step: event.step, seconds: begins ? 0 : event.training_seconds };
@@ -101,7 +102,7 @@ Farad.Store = class {
     this.listeners[name].forEach((listener) => listener(value));
   }
 
-  /// Asks for the table and for the curves of these runs, from now on.
+  /// Subscribes to the table and to the curves of these runs.
   follow(names) {
     const wanted = names.map((name) => `run=${encodeURIComponent(name)}`).join("&");
     if (wanted === this.followed) return;
@@ -120,7 +121,7 @@ Farad.Store = class {
     source.addEventListener("rows", (event) => this.takeRows(JSON.parse(event.data)));
     source.addEventListener("error", () => {
       this.setState("lost");
-      // A browser gives up after some answers; the server may well come back.
+      // After certain responses a browser stops reconnecting, but the server may come back.
       if (source.readyState === EventSource.CLOSED) this.again = setTimeout(() => this.open(), 2000);
     });
   }

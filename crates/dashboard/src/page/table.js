@@ -1,9 +1,9 @@
 "use strict";
 // The table of runs: sorting, filtering, choosing.
-// Invariant: a row is one element for as long as its run is there, so that a key that is pressed or a word that is marked
-// stays where it is while numbers change. Start at `Table.update`.
+// Invariant: a row keeps its element for as long as its run exists, so that focus and selected text survive updates.
+// Start at `Table.update`.
 
-/// Seconds as people say them.
+/// Formats seconds for people.
 Farad.duration = (seconds) => {
   if (!Number.isFinite(seconds) || seconds <= 0) return "–";
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
@@ -11,7 +11,7 @@ Farad.duration = (seconds) => {
   return `${Math.floor(seconds / 3600)} h ${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")} min`;
 };
 
-/// Time that a run has trained by now.
+/// The time that a run has trained so far.
 Farad.trained = (run) => (run.since ? Math.max(run.seconds, run.seconds + Date.now() / 1000 - run.since) : run.seconds);
 
 Farad.speed = (run) => {
@@ -21,10 +21,10 @@ Farad.speed = (run) => {
 
 Farad.KINDS = { automaton: "automaton", fit: "network", logic: "logic network", lm: "language model" };
 
-/// Which loss a cell shows.
+/// The name of the loss that a cell shows.
 Farad.LOSS_NAMES = { validation_loss: "validation", hard_loss: "hard gates, evaluated", loss: "training", soft_loss: "soft gates, training" };
 
-/// The columns: how a run is sorted by one, what is shown, how, and what it is more exactly.
+/// The columns: the sort key, the text of the cell, its formatting, and a more exact tooltip.
 Farad.TABLE = [
   { key: "name", title: "Run", of: (run) => run.name },
   { key: "kind", title: "Kind", of: (run) => `${Farad.KINDS[run.kind] ?? run.kind}`, wide: true },
@@ -39,7 +39,7 @@ Farad.TABLE = [
 ];
 
 Farad.Table = class {
-  /// `view` has `sort`, `filter`, `chosen` and is told of changes by `choose` and `sortBy`.
+  /// `view` has `sort`, `filter` and `chosen`, and is notified of changes through `choose` and `sortBy`.
   constructor(store, view) {
     Object.assign(this, { store, view, rows: new Map() });
     this.head = document.getElementById("head");
@@ -66,7 +66,7 @@ Farad.Table = class {
     return [column.number ? "number" : "", column.wide ? "wide" : "", column.key].filter(Boolean).join(" ");
   }
 
-  /// The names of the runs that are shown, in their order.
+  /// The names of the runs in the table, in display order.
   shown() {
     const words = this.view.filter.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (run) => {
@@ -104,7 +104,7 @@ Farad.Table = class {
       if (sorted) cell.setAttribute("aria-sort", order);
       else cell.removeAttribute("aria-sort");
     }
-    // Columns that nobody fills take room for nothing.
+    // Columns without any value are hidden.
     const all = [...this.store.runs.values()];
     for (const key of ["result", "perplexity"]) {
       const column = Farad.TABLE.find((column) => column.key === key);

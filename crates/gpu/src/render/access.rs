@@ -1,5 +1,5 @@
-//! Reading and writing elements: where they lie, whether four at once can be taken, and how storage
-//! turns into registers.
+//! Reading and writing elements: their addresses, whether four can be accessed at once, and conversion between
+//! storage and registers.
 
 use farad_compile::program::{BufferId, Guard, View};
 use farad_ir::DType;
@@ -8,7 +8,7 @@ use super::code::type_name;
 use super::module::{WgslModule, line};
 use super::point::{EvaluationPoint, LaneText, Mask};
 
-/// Joins terms of a sum.
+/// The terms of a sum, joined.
 fn sum(terms: Vec<String>) -> String {
     if terms.is_empty() { "0u".into() } else { terms.join(" + ") }
 }
@@ -28,7 +28,7 @@ fn affine(module: &mut WgslModule, offset: &i64, factors: &[i64], point: &Evalua
     terms
 }
 
-/// `base` moved on to a lane along an axis with this factor.
+/// `base` advanced to a lane along an axis with this factor.
 fn moved(module: &mut WgslModule, base: &str, factor: &i64, point: &EvaluationPoint, lane: usize) -> String {
     match (*factor, lane) {
         (0, _) | (_, 0) => base.into(),
@@ -48,7 +48,7 @@ pub(super) fn index(module: &mut WgslModule, view: &View, point: &EvaluationPoin
     LaneText((0..point.lanes).map(|lane| moved(module, &base, factor, point, lane)).collect())
 }
 
-/// Whether a guard holds for all lanes of an even point or for none.
+/// Whether a guard holds either for all lanes of an even point or for none.
 fn is_shared(guard: &Guard, point: &EvaluationPoint) -> bool {
     let fours = |list: &[i64]| list.iter().enumerate().all(|(axis, c)| axis == point.axis || c % 4 == 0);
     match *point.factor(&guard.coefficients) {
@@ -72,8 +72,8 @@ fn is_wide(module: &WgslModule, buffer: BufferId, view: &View, point: &Evaluatio
         && view.guards.iter().all(|guard| guard.stride % 4 == 0 && is_shared(guard, point))
 }
 
-/// Whether lanes are neighbors in memory and the first lies at a multiple of `step` wherever its
-/// index along the lanes' axis is one.
+/// Whether lanes are adjacent in memory, and the first lies at a multiple of `step` wherever its index along
+/// the lanes' axis is one.
 fn is_multiple(
     module: &WgslModule,
     buffer: BufferId,
@@ -87,7 +87,7 @@ fn is_multiple(
         && module.slot(buffer).is_none_or(|stride| stride as i64 % step == 0)
 }
 
-/// Conditions and additions to the index that guards make, per lane (or once).
+/// The conditions and the additions to the index that guards cause, per lane (or once).
 fn guards(
     module: &mut WgslModule,
     view: &View,
@@ -109,7 +109,7 @@ fn guards(
             }
             let (c, divisor) = (module.bind("c", &at), module.number(&guard.divisor));
             let position = module.bind("c", &format!("{c} / {divisor}"));
-            // A negative sum is a huge unsigned one, which the sign test refuses.
+            // A negative sum is a huge unsigned one, which the sign test rejects.
             holds.push(format!("{c} < 0x80000000u && {position} < {size} && {position} * {divisor} == {c}"));
             adds.push(format!("{} * {position}", module.number(&guard.stride)));
         }
@@ -136,12 +136,12 @@ pub(super) fn condition(module: &mut WgslModule, view: &View, point: &Evaluation
     guards(module, view, point).0
 }
 
-/// Whether four elements are a word.
+/// Whether four elements fit in a 32-bit word.
 fn is_byte(dtype: DType) -> bool {
     matches!(dtype, DType::U8 | DType::I8)
 }
 
-/// The byte of a word from this bit on, as a register.
+/// The byte of a word that starts at this bit, as a register.
 fn byte(dtype: DType, word: &str, shift: &str) -> String {
     match dtype {
         DType::I8 => format!("extractBits(bitcast<i32>({word}), {shift}, 8u)"),
@@ -149,7 +149,7 @@ fn byte(dtype: DType, word: &str, shift: &str) -> String {
     }
 }
 
-/// A register's low byte as a word.
+/// A register's low byte in a word.
 fn low_byte(dtype: DType, value: &str) -> String {
     match dtype {
         DType::I8 => format!("(bitcast<u32>({value}) & 255u)"),
@@ -157,7 +157,7 @@ fn low_byte(dtype: DType, value: &str) -> String {
     }
 }
 
-/// The text that reads one element, as a register; `at` is a name.
+/// The WGSL that reads one element as a register; `at` is a name.
 fn element(module: &WgslModule, bound: usize, at: &str) -> String {
     let bound = module.at(bound);
     let name = &bound.name;
@@ -184,7 +184,7 @@ fn element(module: &WgslModule, bound: usize, at: &str) -> String {
     }
 }
 
-/// The value of a register type that guards give where they fail.
+/// The zero of a register type, used where guards fail.
 fn zero(dtype: DType) -> &'static str {
     match dtype.register() {
         DType::F32 => "0f",
@@ -194,7 +194,7 @@ fn zero(dtype: DType) -> &'static str {
     }
 }
 
-/// Reads a view's elements; `extra` is added to the index (per lane or once), with a number that
+/// Reads a view's elements; `extra` is added to the index (per lane or once), and comes with a number that
 /// divides it.
 pub(super) fn load(
     module: &mut WgslModule,
@@ -247,8 +247,8 @@ pub(super) fn load(
     LaneText(values)
 }
 
-/// Where the one `vec4` lies that the lanes of a point are, and the condition under which it exists, if it has one;
-/// `None` if they are not one `vec4`.
+/// The index of the `vec4` that a point's lanes form, and the condition under which it exists, if any; `None`
+/// if the lanes do not form one `vec4`.
 pub(super) fn wide_place(
     module: &mut WgslModule,
     buffer: BufferId,
@@ -305,7 +305,7 @@ fn load_wide(module: &mut WgslModule, bound: usize, base: &str, condition: Optio
     LaneText(["x", "y", "z", "w"].iter().map(|lane| format!("{vector}.{lane}")).collect())
 }
 
-/// Writes a value at a view's elements, in the lanes that exist.
+/// Writes a value to a view's elements, in the lanes that exist.
 pub(super) fn store(
     module: &mut WgslModule,
     buffer: BufferId,
@@ -342,7 +342,7 @@ pub(super) fn store(
     group.iter().for_each(|_| module.line("}"));
 }
 
-/// The word of two floats of two bytes.
+/// The word that packs two 16-bit floats.
 fn pair(dtype: DType, low: &str, high: &str) -> String {
     let function = if dtype == DType::BF16 { "farad_brains" } else { "farad_halves" };
     format!("{function}({low}, {high})")
@@ -351,7 +351,7 @@ fn pair(dtype: DType, low: &str, high: &str) -> String {
 fn store_element(module: &mut WgslModule, bound: usize, at: &str, value: &str) {
     let (name, dtype, wide) = (module.at(bound).name.clone(), module.at(bound).dtype, module.at(bound).wide);
     if dtype.is_half() {
-        // Two threads may hold the halves of a word: each clears and sets only its own.
+        // Two threads may own the two halves of a word: each clears and sets only its own.
         module.share_words(bound);
         let at = module.bind("i", at);
         let shift = module.bind("h", &format!("({at} & 1u) << 4u"));
@@ -363,7 +363,7 @@ fn store_element(module: &mut WgslModule, bound: usize, at: &str, value: &str) {
         return;
     }
     if is_byte(dtype) {
-        // Four threads may hold the bytes of a word, as two hold its halves.
+        // Four threads may own the bytes of a word, as two own its halves.
         module.share_words(bound);
         let at = module.bind("i", at);
         let shift = module.bind("h", &format!("({at} & 3u) << 3u"));
@@ -408,7 +408,7 @@ fn store_wide(module: &mut WgslModule, bound: usize, base: &str, value: &LaneTex
     }
 }
 
-/// Writes halves as whole words if no word is shared with another thread; says whether it could.
+/// Writes 16-bit floats as whole words if no word is shared with another thread; returns whether it could.
 fn store_words(
     module: &mut WgslModule,
     buffer: BufferId,
@@ -419,7 +419,7 @@ fn store_words(
 ) -> bool {
     let bound = module.bound(buffer);
     let len = module.program.buffers[buffer.0 as usize].len;
-    // A last odd half shares its word with nothing but padding only at the buffer's end.
+    // An odd last element shares its word only with padding, but only at the buffer's end.
     let end =
         view.strides.len() == 1 && view.offset as usize + point.size == len && module.slot(buffer).is_none();
     let whole = !matches!(point.mask, Mask::Each(_)) || point.size.is_multiple_of(2) || end;

@@ -1,5 +1,5 @@
-//! What one instruction looks like in WGSL: the op tables' texts with operands put in, and the few
-//! cases where a register's type asks for another text.
+//! The WGSL of one instruction: the op table's text with operands filled in, and the few cases where a
+//! register's type needs another text.
 
 use farad_ir::{Binary, DType, Reduce, Scalar, Unary};
 
@@ -16,7 +16,7 @@ pub(super) fn type_name(dtype: DType) -> &'static str {
     }
 }
 
-/// Puts operands in the place of single identifiers. Operands are names or literals.
+/// Replaces single identifiers by operands, which are names or literals.
 fn substitute(text: &str, operands: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -53,8 +53,8 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &str, b: &str) -> String {
     substitute(text, &[("a", a), ("b", b)])
 }
 
-/// A float beside itself, where only its kind matters. Drivers would take a difference to be zero and a quotient to be
-/// one, whatever it is.
+/// An op whose two operands are the same float, where only its class matters. Drivers would fold the difference
+/// to zero and the quotient to one, even for NaN and infinities.
 pub(super) fn beside_itself(op: Binary, x: &str) -> Option<String> {
     match op {
         Binary::Sub => Some(format!("farad_less_itself({x})")),
@@ -75,7 +75,7 @@ pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
         DType::I8 => format!("extractBits({x}, 0u, 8u)"),
         _ => x.into(),
     };
-    // Floats are held inside the range.
+    // Floats are clamped to the range.
     match (from, to) {
         (DType::F32, DType::U8) => return format!("min(farad_to_u32({x}), 255u)"),
         (DType::F32, DType::I8) => return format!("clamp(farad_to_i32({x}), -128i, 127i)"),
@@ -85,7 +85,7 @@ pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
         (from, register) if from == register => return rounded(x),
         (DType::F32, DType::I32) => format!("farad_to_i32({x})"),
         (DType::F32, DType::U32) => format!("farad_to_u32({x})"),
-        // By its bits: compilers may assume that what is no number does not occur.
+        // By its bits, because compilers may assume that NaN does not occur.
         (DType::F32, DType::Bool) => format!("(bitcast<u32>({x}) & 0x7fffffffu) != 0u"),
         (DType::I32, DType::Bool) => format!("{x} != 0i"),
         (DType::U32, DType::Bool) => format!("{x} != 0u"),
@@ -118,7 +118,7 @@ pub(super) fn literal(value: Scalar) -> Option<String> {
     }
 }
 
-/// The value that a word of the uniform holds, as a register of `dtype`.
+/// A word of the uniform as a register of `dtype`.
 pub(super) fn from_word(dtype: DType, word: &str) -> String {
     match dtype.register() {
         DType::F32 => format!("bitcast<f32>({word})"),
@@ -128,7 +128,7 @@ pub(super) fn from_word(dtype: DType, word: &str) -> String {
     }
 }
 
-/// The word that holds a register of `dtype` (not for truth values).
+/// A register of `dtype` as a word (not for `bool`).
 pub(super) fn to_word(dtype: DType, x: &str) -> String {
     if dtype.register() == DType::U32 { x.into() } else { format!("bitcast<u32>({x})") }
 }
@@ -146,7 +146,7 @@ pub(super) fn combine(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
     }
 }
 
-/// Whether `a` is strictly further out than `b` in the sense of `argmax` or `argmin`; NaN is furthest.
+/// Whether `a` strictly beats `b` in the sense of `argmax` or `argmin`; NaN beats everything.
 pub(super) fn beats(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
     let sign = if op == Reduce::ArgMax { ">" } else { "<" };
     match dtype.register() {
@@ -155,14 +155,15 @@ pub(super) fn beats(op: Reduce, dtype: DType, a: &str, b: &str) -> String {
     }
 }
 
-/// The value that changes nothing when combined. Infinities come with the uniform: compilers may assume that those
-/// they see do not occur.
+/// The identity element of a reduction. Infinities are passed in the uniform, because compilers may assume that
+/// literal ones do not occur.
 pub(super) fn identity(module: &mut WgslModule, op: Reduce, dtype: DType) -> String {
     let value = op.identity(dtype);
     literal(value).unwrap_or_else(|| from_word(value.dtype, &module.word(Word::Fixed(value.word()))))
 }
 
-/// A reduction over the subgroup. Extremes of floats are those of whole numbers in the same order, NaN furthest.
+/// A reduction over the subgroup. Maxima and minima of floats are computed on integers with the same order,
+/// where NaN wins.
 pub(super) fn subgroup(op: Reduce, dtype: DType, value: &str) -> String {
     let float = dtype.register() == DType::F32;
     match op {

@@ -2,13 +2,13 @@
 //!
 //! Each subgroup holds a piece of the tile as 16×16 matrices in `f32`. It multiplies f16 matrices from
 //! workgroup memory into them. Matrices cannot be indexed, so results reach the epilogue through workgroup
-//! memory, one matrix at a time. Everything else is shared with the scalar product: prologues, ragged edges,
-//! batches, transposed operands, and the rule that chooses a tile.
+//! memory, one matrix at a time. Everything else is shared with the scalar product: prologues, edges that tiles
+//! do not divide, batches, transposed operands, and the rule that chooses a tile.
 //!
-//! There is one buffer of workgroup memory, of 24 KiB, so that two workgroups fit on a processor. One of them
-//! reads while the other multiplies. Meanwhile the next pieces of the operands are read into registers.
-//! Double buffering, longer steps and more padding were slower, because then only one workgroup fits.
-//! `docs/lab/f16-products.md` has the measurements, and says why f32 products are not made of f16 ones.
+//! Workgroup memory is a single buffer of 24 KiB, so that two workgroups fit on a processor. One of them reads
+//! while the other multiplies. While a workgroup multiplies, the next pieces of the operands are read into
+//! registers. Double buffering, longer steps and more padding were slower, because then only one workgroup
+//! fits. `docs/lab/f16-products.md` has the measurements, and says why f32 products are not made of f16 ones.
 
 use super::layout::OperandLayout;
 use super::module::{WgslModule, line};
@@ -37,9 +37,8 @@ pub(super) fn write(
     finish(module, tile, rooms, batch, [&format!("{} + {down}", at.0), &format!("{} + {right}", at.1)]);
 }
 
-/// The loop over the terms; leaves the subgroup's sums in `c{row}_{column}` and gives the halves of
-/// workgroup memory that it needs. `at` is where the tile starts, `own` where the subgroup's piece
-/// starts in it.
+/// The loop over the terms. Leaves the subgroup's sums in `c{row}_{column}`, and returns how many f16 elements
+/// of workgroup memory it needs. `at` is where the tile starts, `own` where the subgroup's piece starts in it.
 fn multiply(
     module: &mut WgslModule,
     operands: &[OperandLayout; 2],
@@ -95,8 +94,7 @@ fn matrices(tile: ProductTile) -> impl Iterator<Item = (usize, usize)> {
     (0..tile.rows / SIDE).flat_map(move |row| (0..columns).map(move |column| (row, column)))
 }
 
-/// Takes the matrices through workgroup memory to the epilogue. `rooms` subgroups at a time have a room
-/// there each.
+/// Passes the matrices through workgroup memory to the epilogue. `rooms` subgroups at a time have space there.
 fn finish(module: &mut WgslModule, tile: ProductTile, rooms: usize, batch: &[String], at: [&str; 2]) {
     let (turns, room) = (tile.group().0 / rooms, SIDE * SIDE);
     module.global(&format!("var<workgroup> results: array<f32, {}>;", rooms * room));

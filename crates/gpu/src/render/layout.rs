@@ -1,5 +1,5 @@
-//! How a product's operand lies in memory: whether it is `f16`, over which axes it is walked, and along which of them
-//! neighbors are read together.
+//! The layout of a product's operand: whether it is `f16`, over which axes it is read, and along which of them
+//! adjacent elements are read together.
 
 use farad_compile::program::{Code, Product, ProductOperand, Program};
 use farad_ir::{DType, Unary};
@@ -24,8 +24,8 @@ fn is_half(operand: &ProductOperand, program: &Program) -> bool {
     }
 }
 
-/// An operand over its own simplest axes: those that rows (or columns) are made of and those of the terms, merged
-/// where this operand walks them as one, whatever the other operand does.
+/// An operand over its own simplest axes: those of the rows (or columns) and those of the terms. They are
+/// merged where this operand walks them as one, whatever the other operand does.
 pub(crate) struct OperandLayout {
     pub operand: ProductOperand,
     /// How many batch axes there are.
@@ -36,12 +36,12 @@ pub(crate) struct OperandLayout {
     pub terms: Vec<usize>,
     /// Views are over `[batch.., width.., terms..]`, not `[batch.., terms.., width..]`.
     pub width_first: bool,
-    /// Nothing else of the product reads the operand's buffer.
+    /// Whether nothing else in the product reads the operand's buffer.
     pub alone: bool,
 }
 
 impl OperandLayout {
-    /// The left or the right operand's.
+    /// The layout of the left or the right operand.
     pub fn of(product: &Product, left: bool) -> OperandLayout {
         let mut operand = if left { product.lhs.clone() } else { product.rhs.clone() };
         let groups = if left { [&product.m, &product.k] } else { [&product.k, &product.n] };
@@ -68,12 +68,12 @@ impl OperandLayout {
         OperandLayout { operand, batch, width, terms, width_first: left, alone }
     }
 
-    /// Whether rows, columns or terms are several axes, so that a place along them has to be taken apart.
+    /// Whether rows, columns or terms are several axes, so that an index along them must be decomposed.
     pub fn is_composed(&self) -> bool {
         self.width.len() > 1 || self.terms.len() > 1
     }
 
-    /// Whether four neighbors are always read together.
+    /// Whether four adjacent elements are always read together.
     pub fn is_in_fours(&self) -> bool {
         let near = if self.along_terms() { &self.terms } else { &self.width };
         !self.is_composed() || near.last().is_some_and(|size| size.is_multiple_of(4))
@@ -86,7 +86,7 @@ impl OperandLayout {
         self.batch + if last { self.width.len() + self.terms.len() } else { before } - 1
     }
 
-    /// Elements that are contiguous along the width or the terms, and how many follow each other.
+    /// How many elements are contiguous along the width or the terms, and how many such runs follow each other.
     fn contiguous(&self, of_terms: bool) -> (usize, usize) {
         let (group, end) = (if of_terms { &self.terms } else { &self.width }, self.innermost(of_terms) + 1);
         let from = end - group.len();

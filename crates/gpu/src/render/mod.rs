@@ -1,10 +1,10 @@
-//! Kernels to WGSL: pure text, the same for the same input.
+//! Renders kernels to WGSL: a pure function, with the same text for the same input.
 //!
 //! Sizes, strides and offsets are words of the uniform, so a new batch size is not a new shader. The text
-//! depends on the structure of a kernel only: its rank, its instructions, and the access class of each
-//! operand (vector, broadcast or strided). It also depends on which sizes divide evenly, and on the length of
-//! rows, rounded to a power of two. Every form works in core WGSL within WebGPU's default limits. Subgroups
-//! and larger workgroups are used where the adapter has them. Start at [`render`]; each form is a file.
+//! depends only on the structure of a kernel: its rank, its instructions, and the access class of each operand
+//! (vector, broadcast or strided). It also depends on which sizes divide evenly, and on the length of rows,
+//! rounded to a power of two. Every form works in core WGSL within WebGPU's default limits. Subgroups and
+//! larger workgroups are used where the adapter has them. Start at [`render`]; each form is a file.
 
 mod access;
 mod code;
@@ -36,17 +36,17 @@ use farad_runtime::Tuning;
 use crate::dispatch::{Capabilities, Dispatch};
 use crate::tuning;
 
-/// What a kernel is rendered in.
+/// The context in which a kernel is rendered.
 #[derive(Clone, Copy)]
 struct RenderContext<'a> {
     program: &'a Program,
-    /// Buffers that the surrounding loop moves on, with the elements of a slice.
+    /// Buffers that the surrounding loop advances, with the elements per slice.
     slots: &'a [(BufferId, usize)],
     capabilities: &'a Capabilities,
 }
 
-/// The launches that run `kernel` (neither a loop nor a user's kernel). `slots` are the buffers that
-/// the surrounding loop moves on, with the elements of a slice; `tuning` may name tiles for products.
+/// The launches that run `kernel` (neither a loop nor a custom op). `slots` are the buffers that the
+/// surrounding loop advances, with the elements per slice; `tuning` may name tiles for products.
 pub fn render(
     kernel: &Kernel,
     program: &Program,
@@ -84,14 +84,14 @@ pub fn render(
         Kernel::Sums(sums) => module::build(kernel.touches(), context, |module| sums::write(module, sums)),
         Kernel::Sort(sort) => return sort::dispatches(sort, context),
         Kernel::Custom(_) | Kernel::Loop(_) => {
-            unreachable!("render: loops and users' kernels are not rendered")
+            unreachable!("render: loops and custom ops are not rendered")
         }
     };
     dispatch.costs = Costs::of(kernel, &program.buffers, slots);
     vec![dispatch]
 }
 
-/// Zeros, and then every source where it goes.
+/// Writes zeros, then every source to its position.
 fn distinct_scatter(kernel: &Kernel, scatter: &Scatter, context: RenderContext) -> Vec<Dispatch> {
     let (reads, writes) = kernel.touches();
     let clear = module::build((vec![], writes.clone()), context, |module| scatter::clear(module, scatter));

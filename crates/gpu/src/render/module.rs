@@ -1,8 +1,8 @@
-//! One WGSL module being written: its bindings, its words of the uniform, its text.
+//! One WGSL module under construction: its bindings, the words of its uniform, its text.
 //!
-//! A binding's element type depends on how the text uses it, so a module is written again with what
-//! the first writing learnt ([`build`]): `vec4` arrays only where some access takes four elements,
-//! atomic words only where two threads share one.
+//! A binding's element type depends on how the text uses it. So a module is written twice, the second time with
+//! what the first showed ([`build`]): `vec4` arrays only if some access takes four elements, atomic words only
+//! if two threads share one.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub(super) struct BoundArray {
     pub dtype: DType,
     pub name: String,
     write: bool,
-    /// Elements are `vec4` (`vec2<u32>` of four halves).
+    /// Elements are `vec4` (`vec2<u32>` for four f16).
     pub wide: bool,
     /// Elements are atomic words.
     pub atomic: bool,
@@ -32,14 +32,14 @@ pub(super) struct BoundArray {
 
 /// How a module is launched.
 pub(super) struct ModuleLaunch {
-    /// Invocations a workgroup.
+    /// Invocations per workgroup.
     pub threads: u32,
     /// Workgroups in all.
     pub workgroups: usize,
 }
 
-/// A module being written. Names: `t` is the invocation's index in its workgroup, `w` the number of
-/// the workgroup, `p` the uniform's words.
+/// A module being written. Names: `t` is the invocation's index in its workgroup, `w` the index of the
+/// workgroup, `p` the uniform's words.
 pub(super) struct WgslModule<'a> {
     pub program: &'a Program,
     pub capabilities: &'a Capabilities,
@@ -62,7 +62,7 @@ macro_rules! line {
 }
 pub(super) use line;
 
-/// The dispatch whose text `write` writes.
+/// Builds the dispatch whose text `write` writes.
 pub(super) fn build<'a>(
     touches: (Vec<BufferId>, Vec<BufferId>),
     context: RenderContext<'a>,
@@ -120,7 +120,7 @@ pub(super) fn build<'a>(
     }
 }
 
-/// The grid of a number of workgroups, folded where one dimension is not enough.
+/// The grid for a number of workgroups, folded if one dimension is not enough.
 pub(super) fn fold(workgroups: usize, limit: u32) -> [u32; 3] {
     let limit = limit as usize;
     let height = workgroups.div_ceil(limit).max(1);
@@ -132,7 +132,7 @@ impl WgslModule<'_> {
         self.bounds.iter().all(|bound| bound.wide == bound.uses_wide && bound.atomic == bound.needs_atomic)
     }
 
-    /// The place of a buffer among the bindings.
+    /// The index of a buffer among the bindings.
     pub fn bound(&self, buffer: BufferId) -> usize {
         self.bounds
             .iter()
@@ -140,22 +140,22 @@ impl WgslModule<'_> {
             .expect("every buffer of a kernel is bound")
     }
 
-    /// The binding at a place.
+    /// The binding with this index.
     pub fn at(&self, bound: usize) -> &BoundArray {
         &self.bounds[bound]
     }
 
-    /// Notes that the text takes whole `vec4`s of a binding.
+    /// Records that the text accesses whole `vec4`s of a binding.
     pub fn take_wide(&mut self, bound: usize) {
         self.bounds[bound].uses_wide = true;
     }
 
-    /// Notes that threads share words of a binding.
+    /// Records that threads share words of a binding.
     pub fn share_words(&mut self, bound: usize) {
         self.bounds[bound].needs_atomic = true;
     }
 
-    /// The elements of a slice, if the surrounding loop moves the buffer on.
+    /// The elements per slice, if the surrounding loop advances the buffer.
     pub fn slot(&self, buffer: BufferId) -> Option<usize> {
         self.slots.iter().find(|(id, _)| *id == buffer).map(|(_, stride)| *stride)
     }
@@ -178,8 +178,8 @@ impl WgslModule<'_> {
         self.word(Word::Fixed(size as u32))
     }
 
-    /// The word that holds a number of the kernel, modulo 2^32. One number (of one place, not of
-    /// one value: texts must not depend on values) is one word, however often the text names it.
+    /// The word that holds a number of the kernel, modulo 2^32. Each number has one word, however often the
+    /// text names it. Numbers are identified by address, not by value, because texts must not depend on values.
     pub fn number(&mut self, number: &i64) -> String {
         let place = std::ptr::from_ref(number) as usize;
         if let Some(text) = self.numbers.get(&place) {
@@ -190,7 +190,7 @@ impl WgslModule<'_> {
         text
     }
 
-    /// A name that the text does not have yet.
+    /// A name that is not used in the text yet.
     pub fn name(&mut self, stem: &str) -> String {
         self.fresh += 1;
         format!("{stem}_{}", self.fresh)
@@ -198,15 +198,15 @@ impl WgslModule<'_> {
 
     /// Adds a declaration at module level.
     pub fn global(&mut self, text: &str) {
-        writeln!(self.globals, "{text}").expect("strings take everything");
+        writeln!(self.globals, "{text}").expect("writing to a string never fails");
     }
 
-    /// Adds a line to the text; lines that end in `{` indent what follows, `}` ends that.
+    /// Adds a line to the text. A line that ends in `{` indents the following ones, up to `}`.
     pub fn line(&mut self, text: &str) {
         if text.starts_with('}') {
             self.depth -= 1;
         }
-        writeln!(self.text, "{}{text}", "    ".repeat(self.depth)).expect("strings take everything");
+        writeln!(self.text, "{}{text}", "    ".repeat(self.depth)).expect("writing to a string never fails");
         if text.ends_with('{') {
             self.depth += 1;
         }
@@ -235,7 +235,7 @@ impl WgslModule<'_> {
         self.global(&format!("{signature} {{\n{body}}}"));
     }
 
-    /// Makes the text report an index that is out of range, given by its bits.
+    /// Adds code that reports an index out of range, given by its bits.
     pub fn report(&mut self, condition: &str, site: usize, (index, signed): (&str, bool)) {
         self.reports = true;
         let first = self.size(ERROR_WORDS * site);
@@ -246,18 +246,18 @@ impl WgslModule<'_> {
         self.line("}");
     }
 
-    /// Makes the entry point take the subgroup's built-in values.
+    /// Adds the subgroup's built-in values to the entry point.
     pub fn use_subgroups(&mut self) {
         self.subgroups = true;
     }
 
-    /// Makes the text multiply matrices by subgroups.
+    /// Enables matrix products by subgroups.
     pub fn use_cooperative(&mut self) {
         self.subgroups = true;
         self.cooperative = true;
     }
 
-    /// Makes the elements of a binding `vec4<f16>`: for halves that the text takes by fours and only so.
+    /// Makes the elements of a binding `vec4<f16>`, for f16 data that the text only accesses in groups of four.
     pub fn take_halves(&mut self, bound: usize) {
         self.bounds[bound].is_f16 = true;
         self.take_wide(bound);
@@ -276,18 +276,18 @@ impl WgslModule<'_> {
             let access = if bound.write { "read_write" } else { "read" };
             let (name, element) = (&bound.name, bound.element());
             writeln!(text, "@group(0) @binding({}) var<storage, {access}> {name}: array<{element}>;", at + 1)
-                .expect("strings take everything");
+                .expect("writing to a string never fails");
         }
         if self.reports {
             let at = self.bounds.len() + 1;
             writeln!(text, "@group(0) @binding({at}) var<storage, read_write> errors: array<atomic<u32>>;")
-                .expect("strings take everything");
+                .expect("writing to a string never fails");
         }
         let body = format!("{}{}", self.globals, self.text);
         text.push_str(&prelude::used(&body, self.capabilities.rounds_f16));
         text.push_str(&self.globals);
         write!(text, "@compute @workgroup_size({})\nfn main(", launch.threads)
-            .expect("strings take everything");
+            .expect("writing to a string never fails");
         text.push_str("@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) t: u32");
         if self.subgroups {
             text.push_str(", @builtin(subgroup_id) subgroup: u32, @builtin(num_subgroups) subgroups: u32");
@@ -324,7 +324,7 @@ impl BoundArray {
             (DType::I32, true, _) => "vec4<i32>",
             (DType::I32, false, _) => "i32",
             (DType::F16 | DType::BF16, true, _) => "vec2<u32>",
-            // Four bytes are a word.
+            // Four bytes are one word.
             (DType::U8 | DType::I8, true, _) => "u32",
             (_, true, _) => "vec4<u32>",
             (_, false, _) => "u32",

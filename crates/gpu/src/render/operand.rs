@@ -1,6 +1,6 @@
-//! An operand of a product on its way from memory into registers: read in pieces along the axis
-//! where it is contiguous and laid into workgroup memory. Scalar tiles have the terms as rows there and are
-//! taken in `vec4`s; f16 tiles lie as they lie in memory and are taken as matrices by subgroups.
+//! An operand of a product on its way from memory to registers. It is read in pieces along the axis where it is
+//! contiguous and stored to workgroup memory. Scalar tiles have the terms as rows there, and threads read them
+//! in `vec4`s. f16 tiles keep their layout in memory, and subgroups read them as matrices.
 
 use farad_compile::program::{BufferId, Code, Instr, View};
 use farad_ir::DType;
@@ -15,58 +15,58 @@ use super::tape::{RegisterTexts, evaluate};
 use crate::dispatch::Word;
 use crate::heuristics::products::{GAP, LARGEST_WINDOW};
 
-/// Bytes of workgroup memory that are met at once.
+/// Bytes of workgroup memory that are accessed at once, one per bank.
 const BANKS: usize = 128;
 
 /// One operand of a tiled product: its tile is `[terms, width]` in workgroup memory.
 pub(super) struct Side<'p> {
     layout: &'p OperandLayout,
-    /// `a` or `b`: what the names of its registers start with.
+    /// `a` or `b`: the prefix of its registers' names.
     stem: &'static str,
     /// Indices of the batch axes.
     batch: Vec<String>,
     /// The first row or column of the tile.
     first: String,
-    /// Where the tile starts in workgroup memory, in `vec4`s.
+    /// The offset of the tile in workgroup memory, in `vec4`s.
     base: usize,
     /// Rows of the left or columns of the right operand in a tile, and terms.
     width: usize,
     depth: usize,
     split: usize,
     threads: usize,
-    /// The tile holds halves.
+    /// Whether the tile holds f16.
     half: bool,
-    /// Sizes as texts, and whether tiles divide them.
+    /// Sizes as text, and whether tiles divide them.
     limit: String,
     terms: String,
     even: (bool, bool),
     sizes: (usize, usize),
-    /// Lanes lie along the terms, not along the width.
+    /// Whether lanes lie along the terms, not along the width.
     along_terms: bool,
     lanes: usize,
-    /// What the thread reads of every piece.
+    /// The groups of lanes that the thread reads of every piece.
     parts: Vec<LaneGroup>,
-    /// Places of `vec4`s that a thread takes from a row, by four terms (and then over again).
+    /// Offsets of the `vec4`s that a thread reads from a row, for four consecutive terms (then they repeat).
     columns: Vec<String>,
-    /// Names of the places that a thread reads next, if they move on by the same step all along.
+    /// Names of the offsets that a thread reads next, if they advance by a constant step.
     places: Vec<String>,
     /// The step.
     step: String,
 }
 
-/// A group of lanes of a piece (texts).
+/// A group of lanes of a piece (as text).
 struct LaneGroup {
-    /// The place in the tile: along the width and among the terms.
+    /// Its position in the tile: along the width and among the terms.
     across: String,
     deep: String,
-    /// The index along the width, inside the operand, and the same axis by axis.
+    /// The index along the width, clamped to the operand, and the same per axis.
     x: String,
     index: Vec<String>,
-    /// The `vec4` of the tile's first row that it goes to.
+    /// The `vec4` of the tile's first row that it is stored to.
     column: String,
 }
 
-/// Where a tile starts, as texts.
+/// Where a tile starts, as text.
 pub(super) struct TileStart<'a> {
     /// The indices of batch axes.
     pub batch: &'a [String],
@@ -114,7 +114,7 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// The buffer and view of halves that are read by fours, as they lie, whole tiles at a time.
+    /// The buffer and view of f16 data that is read in groups of four, without conversion, in whole tiles.
     fn plain(&self, module: &WgslModule) -> Option<(BufferId, &'p View)> {
         let [load] = &self.layout.operand.tape[..] else { return None };
         let Code::Load(buffer, view) = &load.code else { return None };
@@ -134,7 +134,7 @@ impl<'p> Side<'p> {
         (self.half && single && self.lanes == 4 && self.even.1 && fours && fits).then_some((*buffer, view))
     }
 
-    /// Names the places that the thread reads first, and how far they move on with every tile.
+    /// Names the offsets that the thread reads first, and how far they advance with every tile.
     fn start(&mut self, module: &mut WgslModule, buffer: BufferId, view: &View) {
         let [width, terms] = [false, true].map(|of_terms| self.layout.innermost(of_terms));
         let mut base = vec![module.number(&view.offset)];
@@ -153,15 +153,15 @@ impl<'p> Side<'p> {
         self.step = module.bind("e", &format!("{deep} * {}u", self.depth / 4));
     }
 
-    /// Groups of lanes that a thread reads of every tile.
+    /// Groups of lanes per thread and tile.
     fn count(&self) -> usize {
         self.width * self.depth / (self.lanes * self.threads)
     }
 
-    /// Declares the registers that hold the next piece, and names what stays the same all along.
-    /// `thread` is the thread's place along the width. Registers of halves get their first piece at once: set
-    /// under a condition they made products a third slower; scalar tiles are quicker with one condition for
-    /// both operands ([`Side::first`]).
+    /// Declares the registers for the next piece, and names what does not change. `thread` is the thread's
+    /// position along the width. f16 registers are loaded with their first piece at once: loading them under a
+    /// condition made products a third slower. Scalar tiles are faster with one condition for both operands
+    /// ([`Side::first`]).
     pub fn declare(&mut self, module: &mut WgslModule, thread: &str) {
         let (stem, zero, at_once) = (self.stem, self.zero(), self.half && self.sizes.1 > 0);
         for number in 0..self.count() {
@@ -193,7 +193,7 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// What registers hold before the first piece.
+    /// The value of registers before the first piece.
     fn zero(&self) -> &'static str {
         match (self.lanes, self.half) {
             (4, false) => "vec4<f32>()",
@@ -203,7 +203,7 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// Halves from one row of a tile of halves to the next.
+    /// Row stride of an f16 tile, in elements.
     pub fn stride(&self) -> usize {
         GAP + if self.along_terms { self.depth } else { self.width }
     }
@@ -213,7 +213,7 @@ impl<'p> Side<'p> {
         self.stride() * if self.along_terms { self.width } else { self.depth }
     }
 
-    /// Names the 16×16 matrix at these terms and, from `first` (a name) on, so many along the width.
+    /// Names the 16×16 matrix at these terms and at `first` (a name) plus `along` along the width.
     pub fn matrix(&self, module: &mut WgslModule, terms: usize, first: &str, along: usize) -> String {
         let (stride, stem) = (self.stride(), self.stem);
         let place = if self.along_terms {
@@ -227,10 +227,10 @@ impl<'p> Side<'p> {
         module.bind(stem, &text)
     }
 
-    /// Names the place of a group of lanes.
+    /// Names the position of a group of lanes.
     fn part(&self, module: &mut WgslModule, number: usize) -> LaneGroup {
         let row = if self.along_terms { self.depth } else { self.width } / self.lanes;
-        // All of a thread's places share one index if whole rows of threads fit.
+        // All positions of a thread share one index if whole rows of threads fit.
         let shared = self.layout.is_composed() && self.threads.is_multiple_of(row);
         let (near, far) = match self.parts.first().filter(|_| shared) {
             Some(first) => {
@@ -264,8 +264,8 @@ impl<'p> Side<'p> {
         LaneGroup { across, deep, x, index, column }
     }
 
-    /// The row that a group of lanes belongs to, for threads that would take rows of half of all banks one after the
-    /// other: neighbors take rows that are four apart, which meet the other banks.
+    /// The row of a group of lanes. Consecutive threads would access rows that use only half of the banks;
+    /// instead, neighbors take rows four apart, which use the other banks.
     fn apart(&self, module: &mut WgslModule, far: String, row: usize) -> String {
         if row * self.lanes * 2 != BANKS / 2 || self.lanes != 4 {
             return far;
@@ -273,7 +273,7 @@ impl<'p> Side<'p> {
         module.bind("e", &format!("({far} & ~7u) + ({far} & 1u) * 4u + ({far} & 7u) / 2u"))
     }
 
-    /// Names the place in workgroup memory that a group of lanes goes to.
+    /// Names the offset in workgroup memory that a group of lanes is stored to.
     fn column(&self, module: &mut WgslModule, across: &str, deep: &str) -> String {
         if self.half {
             let (far, near) = if self.along_terms { (across, deep) } else { (deep, across) };
@@ -289,7 +289,7 @@ impl<'p> Side<'p> {
     /// The index of each axis of the width or the terms, from the index along all of them.
     fn axes(&self, module: &mut WgslModule, flat: &str, of_terms: bool) -> Vec<String> {
         let axes = if of_terms { &self.layout.terms } else { &self.layout.width };
-        // Windows are small and divide quicker as constants; other sizes are not in the text.
+        // Windows are small, and division by constants is faster; other sizes are not in the text.
         let size = |module: &mut WgslModule, &size: &usize| match size {
             0..=LARGEST_WINDOW => format!("{size}u"),
             _ => module.size(size),
@@ -312,7 +312,7 @@ impl<'p> Side<'p> {
         self.read(module, start, "");
     }
 
-    /// Reads a piece; `var` goes in front of the registers' names.
+    /// Reads a piece; `var` precedes the registers' names.
     fn read(&self, module: &mut WgslModule, start: &str, var: &str) {
         if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
             return self.read_halves(module, buffer, var);
@@ -352,7 +352,7 @@ impl<'p> Side<'p> {
     /// The operand at a point, as registers hold it.
     fn value(&self, module: &mut WgslModule, point: &EvaluationPoint) -> String {
         let operand = &self.layout.operand;
-        // Halves that lie by fours stay what they are.
+        // f16 in groups of four needs no conversion.
         if let (true, [Instr { code: Code::Load(buffer, view), .. }]) =
             (self.half && self.layout.alone && self.layout.is_composed(), &operand.tape[..])
             && module.program.buffers[buffer.0 as usize].dtype == DType::F16
@@ -378,7 +378,7 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// Reads a piece of halves as they lie.
+    /// Reads a piece of f16 data without conversion.
     fn read_halves(&self, module: &mut WgslModule, buffer: BufferId, var: &str) {
         let bound = module.bound(buffer);
         module.take_halves(bound);
@@ -388,8 +388,8 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// What the place of a `vec4` in its row is mixed with at these terms, so that threads that lay
-    /// down neighboring terms meet different banks.
+    /// What the offset of a `vec4` in its row is XORed with at these terms, so that threads that store
+    /// neighboring terms use different banks.
     fn mix(&self, fours: &str) -> Option<String> {
         self.along_terms.then(|| format!("({fours} * 2u & {}u)", self.mask()))
     }
@@ -398,7 +398,7 @@ impl<'p> Side<'p> {
         (self.width / 4).min(8) - 1
     }
 
-    /// Lays the registers' piece into workgroup memory.
+    /// Stores the registers' piece to workgroup memory.
     pub fn put(&self, module: &mut WgslModule) {
         let stem = self.stem;
         for (number, LaneGroup { across, column, .. }) in self.parts.iter().enumerate() {
@@ -424,8 +424,8 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// Names the `vec4`s of a step's terms that a thread multiplies: `held` elements, of which
-    /// every four lie `apart` `vec4`s from the last four.
+    /// Names the `vec4`s of a step's terms that a thread multiplies: `held` elements in groups of four, each
+    /// group `apart` `vec4`s after the last.
     pub fn take(&self, module: &mut WgslModule, step: usize, apart: usize, held: usize) -> Vec<String> {
         let start = self.base + step * self.width / 4;
         let column = &self.columns[step / 4];

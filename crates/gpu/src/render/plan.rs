@@ -1,9 +1,9 @@
-//! How a kernel with reductions is laid over threads, by a fixed rule on its shape.
+//! How a kernel with reductions is mapped to threads, by a fixed rule on its shape.
 //!
-//! A *team* of threads shares one outer position (*row form*, four lanes along the reduced axes) or
-//! four neighboring ones (*column form*, lanes along the last outer axis); a workgroup holds one
-//! or more teams. A thread's part of the reduced positions is either *kept*, unrolled in the text so
-//! that later passes find values in registers, or looped over.
+//! A *team* of threads shares one outer position (*row form*, four lanes along the reduced axes) or four
+//! neighboring ones (*column form*, lanes along the last outer axis); a workgroup holds one or more teams. A
+//! thread's part of the reduced positions is either *kept* (unrolled, so that later passes find its values in
+//! registers) or looped over.
 
 use farad_compile::program::{BufferId, Code, Fused, Instr, Level, Reg, View};
 
@@ -15,29 +15,29 @@ use crate::heuristics::rows;
 pub(super) struct ReducePlan {
     /// Lanes lie along the last outer axis instead of the last reduced one.
     pub columns: bool,
-    /// Neighbors that a thread takes together.
+    /// Adjacent elements that a thread takes together.
     pub lanes: usize,
     /// Threads along the reduced positions.
     pub team: usize,
-    /// Teams a workgroup.
+    /// Teams per workgroup.
     pub teams: usize,
-    /// Groups of lanes a thread keeps in registers, or `None` for a loop.
+    /// Groups of lanes that a thread keeps in registers; `None` for a loop.
     pub kept: Option<usize>,
-    /// Groups that a loop's body takes.
+    /// Groups per iteration of a loop.
     pub unroll: usize,
 }
 
-/// The largest power of two not above `n`, at least 1.
+/// The largest power of two that is at most `n`, and at least 1.
 fn floor_power(n: usize) -> usize {
     if n == 0 { 1 } else { 1 << n.ilog2() }
 }
 
-/// Turns of a loop that are written out, for so many values each.
+/// Iterations of a loop to unroll, for this many values each.
 fn unroll(values: usize) -> usize {
     if values <= rows::UNROLLED_VALUES { rows::UNROLL } else { 1 }
 }
 
-/// Elements that views contiguous along `axis` reach.
+/// Number of elements of the views that are contiguous along `axis`.
 fn contiguous(kernel: &Fused, axis: usize) -> usize {
     let full = |view: &View| if view.strides[axis].abs() == 1 { view.reach(&kernel.axes) } else { 0 };
     let loads = kernel.tape.iter().map(|instr| match &instr.code {
@@ -71,14 +71,15 @@ impl ReducePlan {
         let lanes = if contiguous && inner.is_multiple_of(4) { 4 } else { 1 };
         let groups = reduced / lanes;
         let most = (rows::KEPT_VALUES / (full * lanes)).clamp(1, rows::KEPT_ELEMENTS / lanes);
-        // Rows that no registers hold and that several passes read: fewer at once stay in the cache.
+        // Rows that do not fit in registers and that several passes read: with fewer rows at once, they stay in
+        // cache.
         let again = groups > most * rows::TEAM && Passes::of(kernel).reads() > 1;
         let few = outer * rows::TEAM < rows::BUSY_THREADS && groups >= rows::LONG_ROW;
         let large = floor_power(capabilities.invocations as usize).min(rows::LARGE_TEAM);
         let limit = if few || again { large } else { rows::TEAM };
         let mut team = groups.div_ceil(most.min(rows::ELEMENTS / lanes)).next_power_of_two().min(limit);
         if groups >= rows::LEAST_TEAM {
-            // Many short odd rows: a thread each, unless whole rows are written too.
+            // Many short rows of odd length: one thread each, unless whole rows are written too.
             let short = lanes == 1 && groups <= most.min(rows::ELEMENTS) && outer >= rows::MANY_ROWS;
             let writes = kernel.stores.iter().any(|s| kernel.tape[s.value.0 as usize].level == Level::Full);
             team = team.max(if !short {
@@ -115,21 +116,21 @@ impl ReducePlan {
         ReducePlan { columns: true, lanes, team, teams, kept, unroll: unroll(full * lanes) }
     }
 
-    /// Threads a workgroup.
+    /// Threads per workgroup.
     pub fn threads(&self) -> usize {
         self.team * self.teams
     }
 }
 
-/// In which pass over the reduced positions things happen.
+/// What happens in which pass over the reduced positions.
 pub(super) struct Passes {
-    /// After how many rounds of reductions an instruction can be computed.
+    /// After how many rounds of reductions each instruction can be computed.
     pub stages: Vec<usize>,
     /// The reductions that each pass computes.
     pub reduces: Vec<Vec<usize>>,
     /// The pass that writes full-level values, if there are any.
     pub stores: Option<usize>,
-    /// Which instructions matter.
+    /// Which instructions are needed.
     pub needed: Vec<bool>,
 }
 
@@ -150,7 +151,7 @@ impl Passes {
         }
         let full = kernel.stores.iter().filter(|store| tape[store.value.0 as usize].level == Level::Full);
         let mut stores = full.clone().map(|store| stages[store.value.0 as usize]).max();
-        // What is updated in place must not be read again by a later pass.
+        // A buffer that is updated in place must not be read again by a later pass.
         let reads = |buffer| tape.iter().any(|instr| read(&instr.code) == Some(buffer));
         if full.clone().any(|store| reads(store.buffer)) {
             stores = Some(rounds);

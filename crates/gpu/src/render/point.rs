@@ -1,4 +1,4 @@
-//! Where a tape is evaluated, which lanes exist there, and what registers hold in each.
+//! Where a tape is evaluated, which lanes exist there, and the text of each register per lane.
 
 use super::module::WgslModule;
 
@@ -9,23 +9,22 @@ pub(super) enum Mask {
     All,
     /// All or none: the condition's text.
     Group(String),
-    /// A condition a lane.
+    /// One condition per lane.
     Each(Vec<String>),
 }
 
-/// Where a tape is evaluated: an index per axis, and neighbors of it along one axis.
+/// A point at which a tape is evaluated: an index per axis, and adjacent lanes along one axis.
 ///
-/// Indices lie inside the axes even where the mask says that a lane does not exist, so that loads
-/// need no mask.
+/// Indices are within the axes even for lanes that do not exist by the mask, so loads need no mask.
 #[derive(Clone, Debug)]
 pub(super) struct EvaluationPoint {
-    /// Names of the first lane's indices (`u32`), an axis each.
+    /// Names of the first lane's indices (`u32`), one per axis.
     pub index: Vec<String>,
     /// The axis that lanes lie along.
     pub axis: usize,
     /// How many lanes.
     pub lanes: usize,
-    /// How far each lane lies from the first.
+    /// The distance of each lane from the first.
     pub steps: Vec<String>,
     /// The first lane's index is a multiple of `lanes`.
     pub aligned: bool,
@@ -35,12 +34,12 @@ pub(super) struct EvaluationPoint {
     pub mask: Mask,
 }
 
-/// A register's text in every lane; one text if all lanes have the same.
+/// A register's text in every lane; a single text if all lanes are equal.
 #[derive(Clone, Debug)]
 pub(super) struct LaneText(pub Vec<String>);
 
 impl LaneText {
-    /// The same in all lanes.
+    /// The same text in all lanes.
     pub fn one(text: impl Into<String>) -> LaneText {
         LaneText(vec![text.into()])
     }
@@ -50,7 +49,7 @@ impl LaneText {
         if self.0.len() == 1 { &self.0[0] } else { &self.0[lane] }
     }
 
-    /// Whether all lanes have the same.
+    /// Whether all lanes have the same text.
     pub fn is_one(&self) -> bool {
         self.0.len() == 1
     }
@@ -71,13 +70,13 @@ impl EvaluationPoint {
         }
     }
 
-    /// A point of `lanes` neighbors along `axis` (of this size), from a multiple of `lanes` on.
+    /// A point of `lanes` adjacent elements along `axis` (of this size), starting at a multiple of `lanes`.
     pub fn along(index: Vec<String>, axis: usize, size: usize, lanes: usize) -> EvaluationPoint {
         let steps = (0..lanes).map(|lane| format!("{lane}u")).collect();
         EvaluationPoint { index, axis, lanes, steps, aligned: true, size, mask: Mask::All }
     }
 
-    /// Whether the lanes are neighbors without a gap from a multiple of `lanes` on.
+    /// Whether the lanes are adjacent and start at a multiple of `lanes`.
     pub fn is_even(&self) -> bool {
         self.aligned && !matches!(self.mask, Mask::Each(_))
     }
@@ -91,14 +90,14 @@ impl EvaluationPoint {
         }
     }
 
-    /// The lanes' axis's entry of a list of factors; zero for a single lane.
+    /// The factor of the lanes' axis; zero for a single lane.
     pub fn factor<'f>(&self, factors: &'f [i64]) -> &'f i64 {
         if self.lanes == 1 { &0 } else { &factors[self.axis] }
     }
 }
 
-/// A point of `lanes` neighbors along `axis`, from a multiple of `lanes` on and below `size`; lanes
-/// beyond the size stand for the last element and do not exist. `group`: whether any lane exists.
+/// A point of `lanes` adjacent elements along `axis`, starting at a multiple of `lanes`. Lanes at or beyond
+/// `size` do not exist; they are clamped to the last element. `group` is whether any lane exists.
 pub(super) fn ragged(
     module: &mut WgslModule,
     index: Vec<String>,

@@ -1,5 +1,5 @@
-//! Pointwise kernels: a few neighboring elements per thread, or tiles through workgroup memory where
-//! an operand lies across the result.
+//! Pointwise kernels: a few adjacent elements per thread, or tiles transposed through workgroup memory if an
+//! operand is contiguous along another axis than the result.
 
 use farad_compile::program::{Code, Fused, Reg};
 use farad_ir::DType;
@@ -11,13 +11,13 @@ use super::point::{EvaluationPoint, LaneText, ragged};
 use super::tape::{RegisterTexts, evaluate};
 use crate::heuristics::pointwise::{FOUR_APART, SIDE, THREADS, TWO_GROUPS};
 
-/// Elements between rows of a tile in workgroup memory: one more than the side, so that neither
-/// rows nor columns meet in a bank.
+/// Row stride of a tile in workgroup memory: one more than the side, so that neither rows nor columns collide
+/// in a bank.
 const PITCH: usize = SIDE + 1;
 /// Threads that a tile's row of `vec4`s takes.
 const ROW: usize = SIDE / 4;
 
-/// Splits a linear index into indices of axes with these sizes (texts), innermost last.
+/// Splits a linear index into indices of axes with these sizes (as text), innermost last.
 pub(super) fn decode(module: &mut WgslModule, linear: &str, sizes: &[String]) -> Vec<String> {
     let mut index = vec![String::new(); sizes.len()];
     let mut rest = linear.to_string();
@@ -32,7 +32,7 @@ pub(super) fn decode(module: &mut WgslModule, linear: &str, sizes: &[String]) ->
     index
 }
 
-/// Writes the kernel, whose axes are canonical and none reduced.
+/// Writes the kernel; its axes are canonical and none is reduced.
 pub(super) fn write(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
     match transposed(module, kernel) {
         Some((axis, staged)) => write_tiles(module, kernel, axis, &staged),
@@ -47,7 +47,7 @@ fn grouping(module: &WgslModule, kernel: &Fused) -> (usize, usize) {
     let is_half = kernel.stores.iter().any(|store| module.at(module.bound(store.buffer)).dtype.is_half());
     let random = kernel.tape.iter().any(|instr| matches!(instr.code, Code::Random(..)));
     match () {
-        // Two groups in flight hide the arithmetic of one behind the memory of the other; four are
+        // With two groups in flight, the arithmetic of one hides the memory latency of the other; four are
         // slower again.
         _ if inner.is_multiple_of(4) && total >= TWO_GROUPS => (4, 2),
         // Windows of two side by side: two halves are a word.
@@ -89,7 +89,7 @@ fn write_groups(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
     ModuleLaunch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS * unroll) }
 }
 
-/// Evaluates the tape at every point, then stores: loads of all points come before the first store.
+/// Evaluates the tape at every point, then stores; the loads of all points come before the first store.
 fn finish(module: &mut WgslModule, kernel: &Fused, mut points: Vec<(EvaluationPoint, RegisterTexts)>) {
     let wanted: Vec<Reg> = kernel.stores.iter().map(|store| store.value).collect();
     for (point, scope) in &mut points {
@@ -102,7 +102,7 @@ fn finish(module: &mut WgslModule, kernel: &Fused, mut points: Vec<(EvaluationPo
     }
 }
 
-/// The axis that operands are contiguous along instead of the last one, and the loads that are.
+/// The axis other than the last along which operands are contiguous, and the loads that are.
 fn transposed(module: &WgslModule, kernel: &Fused) -> Option<(usize, Vec<Reg>)> {
     let last = kernel.axes.len() - 1;
     if kernel.axes[last] < SIDE / 2 {
@@ -121,15 +121,15 @@ fn transposed(module: &WgslModule, kernel: &Fused) -> Option<(usize, Vec<Reg>)> 
     Some((axis, staged.map(|at| Reg(at as u32)).take(room.min(4)).collect()))
 }
 
-/// A point of a tile, and its place there along the axis of its lanes and across.
+/// A point of a tile, and its position there along the axis of its lanes and across.
 struct TilePoint {
     point: EvaluationPoint,
     near: String,
     far: String,
 }
 
-/// The points of a tile that a thread holds, with their places in the tile: four lanes along one
-/// of its axes (`along`) if that axis allows, else four points.
+/// The points of a tile that a thread holds, with their positions in the tile: four lanes along one of its axes
+/// (`along`) if that axis allows, otherwise four points.
 fn tile_points(
     module: &mut WgslModule,
     kernel: &Fused,

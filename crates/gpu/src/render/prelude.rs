@@ -1,4 +1,4 @@
-//! The hand-written functions of `wgsl/prelude.wgsl`, of which a module includes what it calls.
+//! The hand-written functions of `wgsl/prelude.wgsl`. A module includes those that it calls.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use farad_ir::WgslText;
 
 const TEXT: &str = include_str!("../wgsl/prelude.wgsl");
 
-/// `farad_half` where the adapter rounds as it does.
+/// `farad_half` for adapters that round correctly when they pack f16.
 const ROUNDED_BY_THE_ADAPTER: &str = "fn farad_half(x: f32) -> f32 {\n    return x;\n}\n";
 
 /// The prelude's functions that `text` calls, directly or through each other, in file order;
@@ -48,7 +48,7 @@ fn functions(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Whether `text` calls `name` (and not a function whose name ends so).
+/// Whether `text` calls `name` (and not a function whose name ends with it).
 fn calls(text: &str, name: &str) -> bool {
     let call = format!("{name}(");
     text.match_indices(&call).any(|(at, _)| {

@@ -1,12 +1,12 @@
 //! Matrix products: register tiles over operands in workgroup memory. f16 products run on tensor cores where
 //! the adapter has them (`cooperative`), all others here.
 //!
-//! A workgroup of 256 threads computes a tile of the result. Tiles smaller than 128×128 split the terms of
-//! the sum among groups of threads, whose sums are added at the end. The next pieces of the operands are read
-//! into registers while the present ones are multiplied. Which tile a product uses is a fixed rule on its
-//! sizes, so that runs repeat bit for bit. The rule uses the cost model of `farad_compile`'s `tiles`, which
-//! also decides into how many parts the compiler cuts the terms. Only a table made by `farad tune` overrides
-//! it ([`crate::tuning`]).
+//! A workgroup of 256 threads computes a tile of the result. Tiles smaller than 128×128 split the terms of the
+//! sum among groups of threads, whose sums are added at the end. The next pieces of the operands are read into
+//! registers while the present ones are multiplied. Which tile a product uses is a fixed rule on its sizes, so
+//! that runs are bit-identical. The rule uses the cost model of `farad_compile`'s `tiles`, which also decides
+//! into how many parts the compiler splits the terms. Only a table made by `farad tune` overrides it
+//! ([`crate::tuning`]).
 
 use farad_compile::program::{Code, Product, Reg};
 use farad_compile::tiles::{self, ProductSizes, TileCost};
@@ -22,42 +22,43 @@ use super::tape::{RegisterTexts, evaluate};
 use crate::dispatch::Capabilities;
 use crate::heuristics::products::{BAND, THREADS};
 
-/// `vec4`s of workgroup memory: 16 KiB, what every adapter has.
+/// Size of workgroup memory in `vec4`s: 16 KiB, which every adapter has.
 const SHARED: usize = 1024;
 
-/// How a workgroup makes a piece of the result.
+/// How a workgroup computes a tile of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProductTile {
-    /// Rows and columns of the piece.
+    /// Rows and columns of the tile.
     pub m: usize,
     pub n: usize,
-    /// Terms taken at once.
+    /// Terms per step.
     pub k: usize,
-    /// Rows and columns that a thread holds (multiples of 4), or a subgroup (multiples of 16).
+    /// Rows and columns per thread (multiples of 4) or per subgroup (multiples of 16).
     pub rows: usize,
     pub columns: usize,
-    /// Groups of threads that share the terms.
+    /// Groups of threads that divide the terms.
     pub split: usize,
-    /// Who multiplies.
+    /// How it multiplies.
     pub form: ProductForm,
 }
 
-/// Who multiplies.
+/// How a tile multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProductForm {
-    /// Each thread its own numbers, in `f32`.
+    /// Each thread multiplies scalars, in `f32`.
     Scalar,
-    /// Subgroups multiply matrices of halves and add up in `f32`.
+    /// Subgroups multiply f16 matrices and accumulate in `f32`.
     Cooperative,
 }
 
-/// A tile and what the rule knows of it.
+/// A tile and its cost model.
 pub(crate) struct Choice {
     pub tile: ProductTile,
     cost: TileCost,
 }
 
-/// The `number`-th tile of the model: rows and columns that a thread or a subgroup holds, groups that share the terms.
+/// The `number`-th tile of the model, with rows and columns per thread or subgroup, and the number of groups
+/// that divide the terms.
 const fn choice(number: usize, rows: usize, columns: usize, split: usize) -> Choice {
     let cost = tiles::TILES[number];
     let form = if cost.is_f16 { ProductForm::Cooperative } else { ProductForm::Scalar };
@@ -75,7 +76,7 @@ pub(crate) const TILES: [Choice; 7] = [
 ];
 
 impl Choice {
-    /// What the product should take, in any unit.
+    /// The predicted cost of a product, in the model's unit.
     fn cost(&self, product: &Product) -> f64 {
         let (batches, rows, columns) = (product.batches(), product.rows(), product.columns());
         self.cost.of(ProductSizes { batches, rows, columns, terms: product.terms() }, tiles::PROCESSORS)
@@ -83,15 +84,15 @@ impl Choice {
 }
 
 impl ProductTile {
-    /// The tile that should take least time, by a fixed rule on the product's sizes; `half`: whether
-    /// tiles of halves can be had.
+    /// The tile with the least predicted cost, by a fixed rule on the product's sizes; `half` is whether f16
+    /// tiles are available.
     pub fn of(product: &Product, half: bool) -> ProductTile {
         let usable = TILES.iter().filter(|choice| half || choice.tile.form == ProductForm::Scalar);
         let best = usable.min_by(|a, b| a.cost(product).total_cmp(&b.cost(product)));
         best.map_or(TILES[0].tile, |choice| choice.tile)
     }
 
-    /// What tables call it.
+    /// Its name in tuning tables.
     pub fn name(&self) -> String {
         let ProductTile { m, n, k, split, form, .. } = self;
         match (form, split) {
@@ -109,13 +110,13 @@ impl ProductTile {
         }
     }
 
-    /// Threads (or subgroups) of a group, and how many lie along a row.
+    /// Threads (or subgroups) per group, and how many lie along a row.
     pub fn group(&self) -> (usize, usize) {
         ((self.m / self.rows) * (self.n / self.columns), self.n / self.columns)
     }
 }
 
-/// Writes the product, whose batch axes are canonical, in these tiles.
+/// Writes the product in these tiles; its batch axes are canonical.
 pub(super) fn write(module: &mut WgslModule, product: &Product, tile: ProductTile) -> ModuleLaunch {
     let (rows, columns) = (product.rows().div_ceil(tile.m), product.columns().div_ceil(tile.n));
     let operands = [OperandLayout::of(product, true), OperandLayout::of(product, false)];
@@ -147,7 +148,7 @@ pub(super) fn write(module: &mut WgslModule, product: &Product, tile: ProductTil
 }
 
 /// Row and column of a tile, by its number: down a band of a few rows, then on to the next column, so that
-/// workgroups that run together share more of what they read.
+/// workgroups that run at the same time share more of what they read.
 fn banded(module: &mut WgslModule, number: &str, [rows, columns]: &[String; 2]) -> (String, String) {
     let band = module.bind("e", &format!("{number} / ({columns} * {BAND}u) * {BAND}u"));
     let inside = module.bind("e", &format!("{number} % ({columns} * {BAND}u)"));
@@ -172,7 +173,7 @@ fn scalar(
     }
 }
 
-/// The loop over the terms; leaves the thread's sums in `c{row}_{quarter}`.
+/// The loop over the terms. Leaves the thread's sums in `c{row}_{quarter}`.
 fn multiply(
     module: &mut WgslModule,
     operands: &[OperandLayout; 2],
@@ -220,12 +221,12 @@ fn multiply(
     module.line("}");
 }
 
-/// The thread's sums: a row and a quarter of four columns each.
+/// The thread's sums: for each row, quarters of four columns.
 fn sums(tile: ProductTile) -> impl Iterator<Item = (usize, usize)> {
     (0..tile.rows).flat_map(move |row| (0..tile.columns / 4).map(move |quarter| (row, quarter)))
 }
 
-/// The function that takes four neighboring results through the epilogue to memory.
+/// The function that passes four adjacent results through the epilogue to memory.
 fn write_finish(module: &mut WgslModule, product: &Product, tile: ProductTile) {
     let batch: Vec<String> = (0..product.batch.len()).map(|axis| format!("j{axis}")).collect();
     let mut parameters: Vec<String> = batch.iter().map(|name| format!("{name}: u32")).collect();
@@ -247,7 +248,7 @@ fn write_finish(module: &mut WgslModule, product: &Product, tile: ProductTile) {
             let point = ragged(module, index, axis, inner, 4, None);
             return finish_point(module, product, &point, (0..4).collect());
         }
-        // Neighbors lie anywhere.
+        // The results are not adjacent in memory.
         for lane in 0..4 {
             let column = module.bind("n", &format!("column + {lane}u"));
             line!(module, "if ({column} < {n}) {{");
@@ -258,7 +259,7 @@ fn write_finish(module: &mut WgslModule, product: &Product, tile: ProductTile) {
     });
 }
 
-/// The index of each axis, from the index along all of them.
+/// The index of each axis, from the linear index over all of them.
 fn axes(module: &mut WgslModule, flat: &str, axes: &[usize]) -> Vec<String> {
     let sizes: Vec<String> = match axes.len() {
         1 => vec![String::new()],
@@ -267,7 +268,7 @@ fn axes(module: &mut WgslModule, flat: &str, axes: &[usize]) -> Vec<String> {
     decode(module, flat, &sizes)
 }
 
-/// Takes these lanes of the value through the epilogue.
+/// Passes these lanes of the value through the epilogue.
 fn finish_point(module: &mut WgslModule, product: &Product, point: &EvaluationPoint, lanes: Vec<usize>) {
     let mut scope = RegisterTexts::new();
     let lanes: Vec<String> =
@@ -284,7 +285,7 @@ fn finish_point(module: &mut WgslModule, product: &Product, point: &EvaluationPo
     }
 }
 
-/// Finishes four neighboring results.
+/// Finishes four adjacent results.
 pub(super) fn call(module: &mut WgslModule, batch: &[String], row: &str, column: &str, value: &str) {
     let mut arguments = batch.to_vec();
     arguments.extend([row, column, value].map(String::from));
@@ -301,8 +302,8 @@ fn finish_whole(module: &mut WgslModule, tile: ProductTile, batch: &[String], at
     }
 }
 
-/// Groups of threads leave their sums in workgroup memory, as many at once as fit; then each thread
-/// adds up and finishes some.
+/// Groups of threads leave their sums in workgroup memory, as many at once as fit; then each thread adds up and
+/// finishes some.
 fn finish_split(module: &mut WgslModule, tile: ProductTile, batch: &[String], at: (&str, &str)) {
     let (group, across) = tile.group();
     let quarters = tile.columns / 4;

@@ -1,6 +1,6 @@
 //! Recurrences: a `for` loop over all positions, with a variable for each carry.
 //!
-//! A thread computes one element. It computes four neighbors if they share random blocks and there are at
+//! A thread computes one element. It computes four adjacent ones if they share random blocks and there are at
 //! least 2¹⁵ elements, or without random blocks from 2²⁰ elements on.
 
 use farad_compile::program::{Code, Level, Recurrence, Reg};
@@ -12,7 +12,7 @@ use super::pointwise::decode;
 use super::tape::{RegisterTexts, evaluate};
 use crate::heuristics::recurrences::{FEW_CARRIES, MANY, MANY_RANDOM, THREADS};
 
-/// Neighbors that a thread takes together.
+/// Adjacent elements that a thread computes together.
 fn lanes(module: &WgslModule, kernel: &Recurrence) -> usize {
     let elements = &kernel.axes[..kernel.axes.len() - 1];
     let (inner, total) = (elements[elements.len() - 1], kernel.elements());
@@ -27,7 +27,7 @@ fn lanes(module: &WgslModule, kernel: &Recurrence) -> usize {
     }
 }
 
-/// Writes the kernel, whose axes are canonical.
+/// Writes the kernel; its axes are canonical.
 pub(super) fn write(module: &mut WgslModule, kernel: &Recurrence) -> ModuleLaunch {
     let lanes = lanes(module, kernel);
     let elements = &kernel.axes[..kernel.axes.len() - 1];
@@ -63,7 +63,7 @@ pub(super) fn write(module: &mut WgslModule, kernel: &Recurrence) -> ModuleLaunc
     ModuleLaunch { threads: THREADS as u32, workgroups: groups.div_ceil(THREADS) }
 }
 
-/// What is computed once, before the loop.
+/// Values that are computed once, before the loop.
 fn steady(kernel: &Recurrence) -> Vec<Reg> {
     let mut needed = vec![false; kernel.tape.len()];
     kernel.wanted().iter().for_each(|reg| needed[reg.0 as usize] = true);
@@ -76,7 +76,7 @@ fn steady(kernel: &Recurrence) -> Vec<Reg> {
     (0..kernel.tape.len()).filter(outer).map(|at| Reg(at as u32)).collect()
 }
 
-/// Declares the carries and puts them into scope.
+/// Declares the carries and adds them to the scope.
 fn begin(
     module: &mut WgslModule,
     kernel: &Recurrence,
@@ -97,7 +97,7 @@ fn begin(
     carries
 }
 
-/// One position: results are written, and carries become their next values.
+/// One position: writes results and updates the carries.
 fn trip(
     module: &mut WgslModule,
     kernel: &Recurrence,
@@ -118,7 +118,7 @@ fn trip(
             if next == own {
                 continue;
             }
-            // Another carry's value is taken before that one changes.
+            // Copies another carry's value before that carry changes.
             let held = carries.iter().any(|other| other.0.iter().any(|name| name == next));
             let next = if held { module.bind("n", next) } else { next.to_string() };
             changes.push(format!("{own} = {next};"));

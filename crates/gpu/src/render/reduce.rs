@@ -1,4 +1,5 @@
-//! Kernels with reductions: passes over the reduced positions, a meeting of the team after each.
+//! Kernels with reductions: passes over the reduced positions, after each of which the team combines its
+//! results.
 
 use farad_compile::program::{Code, Fused, Level, Reg};
 use farad_ir::Reduce;
@@ -17,40 +18,40 @@ struct ReduceWriter<'k> {
     kernel: &'k Fused,
     plan: ReducePlan,
     passes: Passes,
-    /// What is known once per outer position.
+    /// Values at outer level.
     outer: RegisterTexts,
     outer_point: EvaluationPoint,
-    /// Sizes of the reduced axes in groups (texts), and their product's.
+    /// Sizes of the reduced axes in groups of lanes (as text), and their product.
     reduced: Vec<String>,
     groups: String,
-    /// The thread's place in its team, and whether its outer position exists.
+    /// The thread's index in its team, and whether its outer position exists.
     place: String,
     exists: Option<String>,
-    /// Whether kept groups all exist.
+    /// Whether all kept groups exist.
     exact: bool,
     /// Kept groups.
     kept: Vec<GroupPoint>,
 }
 
-/// A group of lanes: its point, the values there, and its number as a text.
+/// A group of lanes: its point, the values there, and its index as text.
 struct GroupPoint {
     point: EvaluationPoint,
     scope: RegisterTexts,
     group: String,
 }
 
-/// Accumulators of one reduction: `[copy][lane]` variables, and positions for indices.
+/// The accumulators of one reduction: `[copy][lane]` variables, and positions for `argmax` and `argmin`.
 struct ReduceVariables {
     at: usize,
     op: Reduce,
     operand: Reg,
-    /// The value that changes nothing.
+    /// The identity element.
     none: String,
     values: Vec<Vec<String>>,
     positions: Vec<String>,
 }
 
-/// Writes the kernel, whose axes are canonical and partly reduced.
+/// Writes the kernel; its axes are canonical, and some are reduced.
 pub(super) fn write(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
     let plan = ReducePlan::of(kernel, module.capabilities);
     let (mut writer, workgroups) = ReduceWriter::start(module, kernel, plan);
@@ -72,7 +73,7 @@ pub(super) fn write(module: &mut WgslModule, kernel: &Fused) -> ModuleLaunch {
 }
 
 impl<'k> ReduceWriter<'k> {
-    /// Writes where the thread is, and its kept groups.
+    /// Writes the thread's position, and its kept groups.
     fn start(module: &mut WgslModule, kernel: &'k Fused, plan: ReducePlan) -> (ReduceWriter<'k>, usize) {
         let (rank, outer) = (kernel.axes.len(), kernel.outer);
         let per = |axis: usize, split: bool| kernel.axes[axis] / if split { plan.lanes } else { 1 };
@@ -148,7 +149,7 @@ impl<'k> ReduceWriter<'k> {
         point
     }
 
-    /// Writes the outer-level instructions that a stage makes possible.
+    /// Writes the outer-level instructions that become possible at a stage.
     fn outer_values(&mut self, module: &mut WgslModule, stage: usize) {
         let tape = &self.kernel.tape;
         let here = |&at: &usize| {
@@ -163,7 +164,7 @@ impl<'k> ReduceWriter<'k> {
         }
     }
 
-    /// The accumulators of a pass; `copies` of each so that long sums are many short ones.
+    /// The accumulators of a pass, with `copies` of each, so that long sums become several shorter ones.
     fn accumulators(&self, module: &mut WgslModule, pass: usize, copies: usize) -> Vec<ReduceVariables> {
         let mut list = Vec::new();
         for &at in &self.passes.reduces[pass] {
@@ -181,7 +182,7 @@ impl<'k> ReduceWriter<'k> {
         list
     }
 
-    /// Takes a point's values into the accumulators.
+    /// Combines a point's values into the accumulators.
     fn accumulate(
         &self,
         module: &mut WgslModule,
@@ -217,7 +218,7 @@ impl<'k> ReduceWriter<'k> {
         }
     }
 
-    /// One pass over the reduced positions and the meeting after it.
+    /// One pass over the reduced positions, and the combination of its results.
     fn pass(&mut self, module: &mut WgslModule, pass: usize, meeting: &mut Meeting) {
         let stores = self.passes.stores == Some(pass);
         let reduces = &self.passes.reduces[pass];
@@ -266,7 +267,7 @@ impl<'k> ReduceWriter<'k> {
         }
     }
 
-    /// A loop over several groups at once while all exist, then one over single groups.
+    /// A loop over several groups at once while all exist, then a loop over single groups.
     fn loops(&self, module: &mut WgslModule, wanted: &[Reg], list: &[ReduceVariables], stores: bool) {
         let (team, unroll) = (self.plan.team, self.plan.unroll);
         let next = module.variable("q", &self.place);
@@ -296,7 +297,7 @@ impl<'k> ReduceWriter<'k> {
         }
     }
 
-    /// Combines the accumulators of the team and puts the results into scope.
+    /// Combines the accumulators of the team and adds the results to the scope.
     fn meet(&mut self, module: &mut WgslModule, list: &[ReduceVariables], meeting: &mut Meeting) {
         let mut partials = Vec::new();
         for accumulator in list {
@@ -331,7 +332,7 @@ impl<'k> ReduceWriter<'k> {
         }
     }
 
-    /// Writes outer-level values, once a team.
+    /// Writes outer-level values, once per team.
     fn outer_stores(&self, module: &mut WgslModule) {
         let kernel = self.kernel;
         let outer =
@@ -339,7 +340,7 @@ impl<'k> ReduceWriter<'k> {
         let outer: Vec<_> = outer.collect();
         let reads = |code: &Code| read(code).is_some_and(|id| outer.iter().any(|store| store.buffer == id));
         if self.plan.team > 1 && kernel.tape.iter().any(|instr| reads(&instr.code)) {
-            // Every thread of the team has read the old value before one writes the new.
+            // Every thread of the team must have read the old value before one writes the new.
             module.line("storageBarrier();");
             module.line("workgroupBarrier();");
         }

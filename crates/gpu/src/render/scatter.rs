@@ -1,12 +1,12 @@
-//! Scattered additions without float atomics: every target element collects its sources in order, so that
-//! results repeat bit for bit.
+//! Scatter-add without float atomics: every target element sums its sources in order, so that runs are
+//! bit-identical.
 //!
-//! Where whole rows go to one place (the index does not depend on the axes behind the scattered one), there
-//! are two forms. With few sources and rows, a workgroup holds a few target rows and scans the index once for
-//! all of them. With many, the index is sorted first, and a thread finds its sources there. Which form is
-//! used is a fixed rule on both numbers (`farad_compile`'s `planning.rs`). Both add in the order in which
-//! sources stand, so both give the same bits. Otherwise a thread scans the index for its own elements.
-//! Sources that go to different places are written there ([`clear`], [`write_distinct`]).
+//! If whole rows are scattered (the index does not depend on the axes after the scattered one), there are two
+//! forms. With few sources and rows, a workgroup holds a few target rows and scans the index once for all of
+//! them. With many, the index is sorted first, and a thread finds its sources by binary search. The choice is a
+//! fixed rule on both numbers (`farad_compile`'s `planning.rs`). Both forms add the sources in their order, so
+//! both give the same bits. If the index does depend on those axes, a thread scans the index for its own
+//! elements. Sources with distinct targets are simply written ([`clear`], [`write_distinct`]).
 
 use farad_compile::program::{BufferId, Scatter, View};
 use farad_ir::DType;
@@ -19,10 +19,10 @@ use super::pointwise::decode;
 use super::space::simplify;
 use crate::heuristics::scatters::{ROWS, SCANNED, SHORT, THREADS, UNROLLED};
 
-/// Words of bits that a scan marks hits in, a row; as many as bits in the row's summary.
+/// Words per row of the bitmap in which a scan marks hits; the row's summary has one bit per word.
 const WORDS: usize = SCANNED / 32;
 
-/// The scatter with as few axes as it can have.
+/// The scatter over as few axes as possible.
 fn simplified(scatter: &Scatter) -> Scatter {
     let mut scatter = scatter.clone();
     let (axis, rank) = (scatter.axis, scatter.axes.len());
@@ -46,7 +46,7 @@ pub(super) fn write(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch 
     }
 }
 
-/// Writes zeros to the whole target, which is what there is before sources that go to different places are written.
+/// Fills the target with zeros, before sources with distinct targets are written.
 pub(super) fn clear(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
     let axes = target_axes(&scatter);
@@ -59,7 +59,7 @@ pub(super) fn clear(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch 
     launch
 }
 
-/// Writes every source to its place, which is no other's.
+/// Writes every source to its target, which no other source has.
 pub(super) fn write_distinct(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     let scatter = simplified(scatter);
     let TargetPlaces { mut index, launch, .. } = TargetPlaces::of(module, &scatter, &scatter.axes, 1);
@@ -110,17 +110,17 @@ fn sums(module: &mut WgslModule, scatter: &Scatter, lanes: usize) -> Vec<String>
     (0..lanes).map(|_| module.variable("r", &zero)).collect()
 }
 
-/// A thread's place in the target, or the first of its lanes, with what both ways to add up need.
+/// A thread's position in the target, or that of its first lane, with what both ways of summing need.
 struct TargetPlaces {
     index: Vec<String>,
-    /// Positions and sources on the scattered axis, as texts.
+    /// Target positions and sources on the scattered axis, as text.
     size: String,
     sources: String,
     launch: ModuleLaunch,
 }
 
 impl TargetPlaces {
-    /// Names the place of every thread; threads beyond the last return.
+    /// Names the position of every thread; threads beyond the last return.
     fn of(module: &mut WgslModule, scatter: &Scatter, axes: &[usize], lanes: usize) -> TargetPlaces {
         let last = axes.len() - 1;
         let per: Vec<usize> =
@@ -175,7 +175,7 @@ fn write_elements(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     launch
 }
 
-/// A thread finds where its place starts and ends in the order, and adds what stands between.
+/// A thread finds the range of its target in the sorted order, and adds the sources in it.
 fn write_sorted(module: &mut WgslModule, scatter: &Scatter, order: BufferId) -> ModuleLaunch {
     let axes = target_axes(scatter);
     let (axis, last) = (scatter.axis, axes.len() - 1);
@@ -199,12 +199,12 @@ fn write_sorted(module: &mut WgslModule, scatter: &Scatter, order: BufferId) -> 
     launch
 }
 
-/// A scatter whose index has been put in order, which lies as the index does.
+/// A scatter with a sorted index; the order has the index's layout.
 struct Sorted<'s> {
     scatter: &'s Scatter,
     order: BufferId,
     lanes: usize,
-    /// The index of a source (or target row) at the thread's place.
+    /// The coordinates of a source (or target row), for this thread.
     at: &'s dyn Fn(&str) -> Vec<String>,
 }
 
@@ -217,21 +217,21 @@ impl Sorted<'_> {
         }
     }
 
-    /// The source that is at a position of the order.
+    /// The source at a position of the order.
     fn source(&self, module: &mut WgslModule, position: &str) -> String {
         let point = EvaluationPoint::single((self.at)(position));
         let value = load(module, self.order, &self.scatter.index.1, &point, None);
         module.bind("j", &format!("bitcast<u32>({})", value.lane(0)))
     }
 
-    /// The place that the source at a position of the order goes to.
+    /// The target of the source at a position of the order.
     fn place(&self, module: &mut WgslModule, position: &str) -> String {
         let source = self.source(module, position);
         let point = EvaluationPoint::single((self.at)(&source));
         index_bits(module, self.scatter, &point).lane(0).to_string()
     }
 
-    /// Reports what goes nowhere, all of which stands at the end of the order.
+    /// Reports indices out of range, all of which are at the end of the order.
     fn report(&self, module: &mut WgslModule, index: &[String], (size, sources): (&str, &str)) {
         let zero = index[self.scatter.axis..].iter().map(|at| format!("{at} == 0u"));
         line!(module, "if ({}) {{", zero.collect::<Vec<_>>().join(" && "));
@@ -246,14 +246,14 @@ impl Sorted<'_> {
         module.line("}");
     }
 
-    /// The first position of the order whose source goes to `own`, and the one after the last.
+    /// The first position of the order whose source goes to `own`, and the position after the last.
     fn find(&self, module: &mut WgslModule, own: &str, sources: &str) -> (String, String) {
         let first = self.search(module, &format!("< {own}"), "0u", sources);
         let end = self.search(module, &format!("<= {own}"), &first, sources);
         (first, end)
     }
 
-    /// The first position between `low` and `high` whose source's place does not compare so.
+    /// The first position between `low` and `high` whose target does not satisfy `compares`.
     fn search(&self, module: &mut WgslModule, compares: &str, low: &str, high: &str) -> String {
         let (low, high) = (module.variable("l", low), module.variable("h", high));
         line!(module, "while ({low} < {high}) {{");
@@ -268,7 +268,7 @@ impl Sorted<'_> {
         low
     }
 
-    /// Adds the sources at `count` positions from `next`, loaded together and added in order.
+    /// Adds the sources at `count` positions starting at `next`; they are loaded together and added in order.
     fn add(&self, module: &mut WgslModule, next: &str, count: usize, sums: &[String]) {
         let sources: Vec<String> =
             (0..count).map(|n| self.source(module, &format!("({next} + {n}u)"))).collect();
@@ -336,13 +336,13 @@ fn write_rows(module: &mut WgslModule, scatter: &Scatter) -> ModuleLaunch {
     }
 }
 
-/// The loop over the index: mark the hits of every row, then add each row's in order.
+/// The loop over the index: marks the hits of every row, then adds each row's sources in order.
 struct IndexScan<'s> {
     scatter: &'s Scatter,
     rows: usize,
     teams: usize,
     lanes: usize,
-    /// The index of a source (or target row) at the thread's place.
+    /// The coordinates of a source (or target row), for this thread.
     at: &'s dyn Fn(&str) -> Vec<String>,
 }
 
@@ -355,7 +355,7 @@ impl IndexScan<'_> {
         }
     }
 
-    /// `sums` of the rows `own`, `own + teams`, … after `first`.
+    /// Computes `sums` for the rows `own`, `own + teams`, … after `first`.
     fn write(
         &self,
         module: &mut WgslModule,
@@ -385,7 +385,7 @@ impl IndexScan<'_> {
         module.line("}");
     }
 
-    /// Marks where one source of each thread goes.
+    /// Marks the target of one source per thread.
     fn mark(&self, module: &mut WgslModule, part: usize, first: &str, sources: &str, reports: (&str, &str)) {
         let offset = module.bind("j", &format!("t + {}u", part * THREADS));
         let source = module.bind("j", &format!("j0 + {offset}"));

@@ -1,10 +1,10 @@
 //! Sorting: launches of the entry points of `wgsl/sort.wgsl` and `wgsl/select.wgsl`.
 //!
 //! Every sort is stable, because keys carry their positions. Rows of up to 2048 elements are sorted by a
-//! bitonic network in workgroup memory, in one launch. Longer rows are sorted by radix, eight bits per pass:
-//! count, prefix sum, move. There are only as many passes as the keys have bits, and three launches per pass.
-//! Scratch memory is 12 bytes per element and the counts; the compiler plans it. Inverting a permutation
-//! takes one launch and sorts nothing.
+//! bitonic network in workgroup memory, in one launch. Longer rows use a radix sort, eight bits per pass:
+//! count, prefix sum, move. There are only as many passes as the keys' bits need, with three launches per pass.
+//! Scratch memory is 12 bytes per element plus the counts; the compiler plans it. Inverting a permutation takes
+//! one launch and no sorting.
 //!
 //! Invariant: positions alternate between the result and one scratch buffer, so that the last pass writes the
 //! result. Keys alternate between two buffers, and the first pass computes them from the operand.
@@ -26,12 +26,12 @@ use crate::transfer::WORD;
 const SORT: &str = include_str!("../wgsl/sort.wgsl");
 const SELECT: &str = include_str!("../wgsl/select.wgsl");
 
-/// Invocations a workgroup.
+/// Invocations per workgroup.
 const THREADS: usize = Sort::STRIP;
 /// Bits of a digit.
 const DIGIT: u32 = Sort::DIGITS.trailing_zeros();
 
-/// What the source holds, as the text calls it.
+/// The kind of the source, as numbered in the WGSL.
 const WORDS: u32 = 0;
 const SIGNED: u32 = 1;
 const FLOATS: u32 = 2;
@@ -43,7 +43,7 @@ fn text() -> Arc<str> {
     TEXT.get_or_init(text).clone()
 }
 
-/// The words of the uniform, as the text declares them, apart from the grid.
+/// The words of the uniform, as the WGSL declares them, without the grid.
 #[derive(Clone, Copy)]
 struct SortSizes {
     source_start: Word,
@@ -83,13 +83,13 @@ pub(super) fn dispatches(sort: &Sort, context: RenderContext) -> Vec<Dispatch> {
 }
 
 impl Sorting<'_> {
-    /// Where the current slice of a buffer starts.
+    /// The offset of a buffer's current slice.
     fn start(&self, buffer: BufferId) -> Word {
         let moves = self.slots.iter().any(|(id, _)| *id == buffer);
         if moves { Word::Slot(buffer) } else { Word::Fixed(0) }
     }
 
-    /// Words for a launch that reads the operand and writes the result.
+    /// Uniform words for a launch that reads the operand and writes the result.
     fn sizes(&self) -> SortSizes {
         let (kind, ones) = match self.dtype {
             DType::F16 => (F16, 0xffff),
@@ -134,7 +134,8 @@ impl Sorting<'_> {
         self.sort_short("rows", &bindings, self.sizes(), bytes)
     }
 
-    /// Sorts rows in workgroup memory, as many at once as leave all of a device something to do.
+    /// Sorts rows in workgroup memory; several rows share a workgroup if enough workgroups remain to keep the
+    /// device busy.
     fn sort_short(
         &self,
         entry: &'static str,
@@ -157,7 +158,8 @@ impl Sorting<'_> {
         (0..passes).flat_map(|pass| self.pass(pass, passes, pass == 0)).collect()
     }
 
-    /// Counts digits, adds up, moves. What is first has no keys and no positions from a pass before.
+    /// Counts digits, sums the counts, moves elements. The first pass has no keys and positions from an earlier
+    /// pass.
     fn pass(&self, pass: u32, passes: u32, first: bool) -> Vec<Dispatch> {
         let sort = self.sort;
         let [one, other, places, counts, totals, ..] = sort.scratch[..] else {
@@ -180,7 +182,7 @@ impl Sorting<'_> {
             ..self.sizes()
         };
         if !first {
-            // Keys that a pass wrote.
+            // Keys that an earlier pass wrote.
             sizes = SortSizes { source_start: Word::Fixed(0), kind: WORDS, flip: 0, most: u32::MAX, ..sizes };
         }
         let (all, tiles) = (self.all(), sort.rows * sort.tiles());
@@ -195,7 +197,7 @@ impl Sorting<'_> {
         let moved = all * WORD * (3 - first as usize - last as usize);
         let bindings = [
             (source, false),
-            // Nothing stands there before the first pass, and it is not read.
+            // Nothing is there before the first pass, and it is not read.
             (if first { source } else { places_from }, false),
             (counts, false),
             (totals, false),

@@ -1,5 +1,5 @@
-//! A kernel's axes brought to their simplest form: no axes of size 1, neighbors merged where every
-//! view walks them as one, and the innermost axis where memory is contiguous. Values never change.
+//! Brings a kernel's axes to their simplest form: no axes of size 1, neighbors merged where every view walks
+//! them as one, and contiguous memory innermost. Values never change.
 
 use std::cmp::Reverse;
 
@@ -23,12 +23,12 @@ fn remove_axis(view: &mut View, axis: usize) {
     }
 }
 
-/// Whether a list of factors per axis treats `axis` and the next as one axis.
+/// Whether per-axis factors treat `axis` and the next as one axis.
 fn joins(factors: &[i64], axis: usize, inner: usize) -> bool {
     factors[axis] == factors[axis + 1] * inner as i64
 }
 
-/// Removes axes of size 1 in `from..to` and merges neighbors there; gives the new `to`.
+/// Removes axes of size 1 in `from..to` and merges neighbors there; returns the new `to`.
 pub(super) fn simplify(axes: &mut Vec<usize>, from: usize, to: usize, views: &mut [&mut View]) -> usize {
     let mut to = to;
     for axis in (from..to).rev().filter(|&axis| axes[axis] == 1).collect::<Vec<_>>() {
@@ -53,7 +53,7 @@ pub(super) fn simplify(axes: &mut Vec<usize>, from: usize, to: usize, views: &mu
     to
 }
 
-/// Sorts the axes in `from..to` so that `key`, a stride per axis, descends.
+/// Sorts the axes in `from..to` by descending `key`, a stride per axis.
 fn sort(axes: &mut [usize], from: usize, to: usize, key: &[i64], views: &mut [&mut View]) {
     let mut order: Vec<usize> = (from..to).collect();
     order.sort_by_key(|&axis| Reverse(if key[axis] == 0 { u64::MAX } else { key[axis].unsigned_abs() }));
@@ -69,8 +69,8 @@ fn sort(axes: &mut [usize], from: usize, to: usize, key: &[i64], views: &mut [&m
     }
 }
 
-/// The strides that decide the order of axes: the store's, or under a reduction those of the load
-/// that moves most.
+/// The strides that decide the order of axes: the store's, or in a reduction those of the load with the most
+/// elements.
 fn key(kernel: &Fused) -> Vec<i64> {
     let moved = |view: &View| -> usize {
         view.strides
@@ -119,7 +119,7 @@ pub(super) fn canonical(kernel: &Fused) -> Fused {
     kernel
 }
 
-/// The recurrence over its simplest axes, of which one at least is of elements.
+/// The recurrence over its simplest axes; at least one element axis remains.
 pub(super) fn canonical_recurrence(recurrence: &Recurrence) -> Recurrence {
     let mut recurrence = recurrence.clone();
     let mut axes = recurrence.axes.clone();

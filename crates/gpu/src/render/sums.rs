@@ -1,5 +1,5 @@
-//! Small sums over the rows of several matrices: a workgroup takes some columns of one of them, and its threads share
-//! the rows.
+//! Small sums over the rows of several matrices: a workgroup takes some columns of one matrix, and its threads
+//! divide the rows.
 
 use farad_compile::program::Sums;
 

@@ -1,5 +1,4 @@
-//! Instructions of a tape written out at a point, one text per lane; what all lanes share is computed
-//! once.
+//! Writes the instructions of a tape at a point, one text per lane; what all lanes share is computed once.
 
 use std::collections::HashMap;
 
@@ -12,10 +11,10 @@ use super::module::WgslModule;
 use super::point::{EvaluationPoint, LaneText};
 use crate::dispatch::Word;
 
-/// What registers hold at a point, by the texts that name them.
+/// The texts of registers at a point.
 pub(super) type RegisterTexts = HashMap<Reg, LaneText>;
 
-/// Writes the instructions that `wanted` depend on and `scope` lacks, in tape order.
+/// Writes the instructions that `wanted` depends on and `scope` lacks, in tape order.
 pub(super) fn evaluate(
     module: &mut WgslModule,
     tape: &[Instr],
@@ -96,7 +95,7 @@ fn instruction(
     }
 }
 
-/// A binary op on floats, in a form in which drivers cannot take NaN, infinities and the sign of zero not to occur.
+/// A binary op on floats, written so that drivers cannot assume away NaN, infinities and the sign of zero.
 fn float_binary(
     module: &mut WgslModule,
     tape: &[Instr],
@@ -133,7 +132,7 @@ fn lanes(
     operands: &[Reg],
     text: impl Fn(&[&str]) -> String,
 ) -> LaneText {
-    // WGSL refuses constant expressions that overflow; a named value is no constant expression.
+    // WGSL rejects constant expressions that overflow; a named value is not a constant expression.
     let constant =
         operands.iter().all(|register| matches!(tape[register.0 as usize].code, Code::Constant(_)));
     let values: Vec<LaneText> = operands
@@ -156,7 +155,7 @@ fn each_lane(module: &mut WgslModule, values: &[LaneText], text: impl Fn(&[&str]
     LaneText(texts.collect())
 }
 
-/// An element at a position known only at run time; positions out of range are clamped and reported.
+/// An element at a position that is known only at run time; positions out of range are clamped and reported.
 fn take(
     module: &mut WgslModule,
     instr: &Code,
@@ -176,7 +175,7 @@ fn take(
     for lane in 0..count {
         let text = positions.lane(lane);
         let raw = module.bind("q", &if signed { format!("bitcast<u32>({text})") } else { text.into() });
-        // A negative position is a huge unsigned one: it goes to the first element.
+        // A negative position is a huge unsigned one; it is clamped to the first element.
         let nearest = match signed {
             true => format!("select({limit} - 1u, 0u, {raw} >= 0x80000000u)"),
             false => format!("{limit} - 1u"),

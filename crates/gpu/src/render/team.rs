@@ -1,5 +1,4 @@
-//! Partial results of a team's threads combined, in a fixed order, so that all of them have the
-//! result.
+//! Combines the partial results of a team's threads in a fixed order, so that all of them have the result.
 
 use farad_ir::{DType, Reduce};
 
@@ -10,7 +9,7 @@ use super::plan::ReducePlan;
 /// A position that no element has.
 pub(super) const NOWHERE: &str = "0xffffffffu";
 
-/// What a thread knows of a reduction: a text per lane.
+/// A thread's partial result of a reduction: one text per lane.
 pub(super) struct PartialText {
     pub op: Reduce,
     pub dtype: DType,
@@ -19,8 +18,8 @@ pub(super) struct PartialText {
     pub positions: Option<Vec<String>>,
 }
 
-/// Text that keeps the better of two (value, position) pairs in the variables `best` and `at`;
-/// without elements a position is [`NOWHERE`], and among equals the first wins.
+/// Text that keeps the better of two (value, position) pairs in the variables `best` and `at`. Without elements
+/// the position is [`NOWHERE`]; among equals the first wins.
 fn keep_better(
     module: &mut WgslModule,
     (op, dtype): (Reduce, DType),
@@ -38,17 +37,17 @@ fn keep_better(
     line!(module, "{at} = select({at}, {place}, {better});");
 }
 
-/// Where the parts of a team lie in workgroup memory.
+/// Where the partial results of a team are in workgroup memory.
 struct TeamSpan {
     /// The first, as a text.
     start: String,
-    /// How far they are apart.
+    /// The distance between them.
     apart: usize,
     /// How many there are.
     count: usize,
 }
 
-/// How a plan's teams meet.
+/// How the teams of a plan combine their results.
 pub(super) struct Meeting {
     plan: ReducePlan,
     /// Whether two sets of arrays fit, so that rounds need not wait for each other.
@@ -59,7 +58,7 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// `words`: the most words a thread brings to one round.
+    /// `words` is the most words that a thread contributes to one round.
     pub fn new(module: &WgslModule, plan: ReducePlan, words: usize) -> Meeting {
         let bytes = 2 * words * plan.threads() * 4;
         Meeting {
@@ -70,8 +69,8 @@ impl Meeting {
         }
     }
 
-    /// Combines a round of partial results; gives the results' texts per lane (positions for
-    /// `argmax` and `argmin`).
+    /// Combines a round of partial results; returns the texts of the results per lane (positions for `argmax`
+    /// and `argmin`).
     pub fn combine(&mut self, module: &mut WgslModule, partials: &[PartialText]) -> Vec<Vec<String>> {
         if self.plan.team == 1 {
             return partials
@@ -95,7 +94,7 @@ impl Meeting {
         results
     }
 
-    /// The workgroup array number `number`, of words, so that it serves every type.
+    /// The workgroup array with this number. It holds words, so that it works for every type.
     fn array(&mut self, module: &mut WgslModule, number: usize) -> String {
         let name = format!("s{number}");
         if !self.declared.contains(&name) {
@@ -155,7 +154,7 @@ impl Meeting {
         results
     }
 
-    /// The first level of a large team: sixteen threads take the rest's parts.
+    /// The first level of a large team: sixteen threads combine the partial results of all.
     fn gather(
         &self,
         module: &mut WgslModule,
@@ -187,7 +186,7 @@ impl Meeting {
         module.line("workgroupBarrier();");
     }
 
-    /// Adds what another thread left to the variables.
+    /// Combines another thread's partial result into the variables.
     fn step(
         &self,
         module: &mut WgslModule,
@@ -208,7 +207,7 @@ impl Meeting {
         }
     }
 
-    /// Where the team's parts lie.
+    /// Where the team's partial results are.
     fn span(&self, deep: bool) -> TeamSpan {
         let ReducePlan { team, teams, .. } = self.plan;
         match (self.plan.columns, deep) {
@@ -247,7 +246,7 @@ impl Meeting {
     }
 }
 
-/// Combines what each subgroup left, whatever their number and width.
+/// Combines the results of all subgroups, whatever their number and size.
 fn across_subgroups(module: &mut WgslModule, partial: &PartialText, value: &str) -> String {
     let none = identity(module, partial.op, partial.dtype);
     let sum = module.variable("r", &none);
@@ -259,7 +258,7 @@ fn across_subgroups(module: &mut WgslModule, partial: &PartialText, value: &str)
     module.bind("v", &subgroup(partial.op, partial.dtype, &sum))
 }
 
-/// Takes an element into the variables `best` and `at` of an `argmax` or `argmin`.
+/// Combines an element into the variables `best` and `at` of an `argmax` or `argmin`.
 pub(super) fn take_element(
     module: &mut WgslModule,
     (op, dtype): (Reduce, DType),

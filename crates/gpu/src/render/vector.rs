@@ -1,4 +1,4 @@
-//! Products with a single row or column: memory-bound sums, written as kernels with reductions.
+//! Products with a single row or column: memory-bound sums, rendered as kernels with reductions.
 
 use farad_compile::program::{Code, Fused, Instr, Level, Product, Reg, Store, View};
 use farad_ir::{Binary, DType, Reduce};
@@ -7,9 +7,9 @@ use farad_ir::{Binary, DType, Reduce};
 pub(crate) fn fused(product: &Product) -> Option<Fused> {
     let ([m], [n], [k]) = (&product.m[..], &product.n[..], &product.k[..]) else { return None };
     let (left, right, result): (Pick, Pick, Pick) = match (m, n) {
-        // Axes [batch.., m, k] from [batch.., m, k], [batch.., k, n] and [batch.., m, n].
+        // From [batch.., m, k], [batch.., k, n] and [batch.., m, n] to axes [batch.., m, k].
         (_, 1) => ([Some(0), Some(1)], [None, Some(0)], [Some(0), None]),
-        // Axes [batch.., n, k].
+        // The same to axes [batch.., n, k].
         (1, _) => ([None, Some(1)], [Some(1), Some(0)], [Some(1), None]),
         _ => return None,
     };
@@ -35,7 +35,7 @@ pub(crate) fn fused(product: &Product) -> Option<Fused> {
     Some(Fused { axes, outer: batch + 1, stores: stores.collect(), tape })
 }
 
-/// Which of a view's last two axes the new last two axes are.
+/// Which of a view's last two axes each of the new last two axes is.
 type Pick = [Option<usize>; 2];
 
 fn pick(view: &View, batch: usize, axes: Pick) -> View {
@@ -49,7 +49,7 @@ fn pick(view: &View, batch: usize, axes: Pick) -> View {
     view
 }
 
-/// Appends a tape over other axes, with its registers moved on.
+/// Appends a tape over other axes, with its registers renumbered.
 fn append(tape: &mut Vec<Instr>, more: &[Instr], level: Level, batch: usize, axes: Pick, sum: Option<Reg>) {
     let base = tape.len() as u32;
     let at = |register: &Reg| Reg(base + register.0);
@@ -73,7 +73,7 @@ fn append(tape: &mut Vec<Instr>, more: &[Instr], level: Level, batch: usize, axe
             Code::Binary(op, a, b) => Code::Binary(*op, at(a), at(b)),
             Code::Select(c, a, b) => Code::Select(at(c), at(a), at(b)),
             Code::Cast(x, to) => Code::Cast(at(x), *to),
-            // A cast to its own type is the register itself.
+            // A cast to its own type copies the register.
             Code::Accumulator => Code::Cast(sum.unwrap_or(Reg(base)), DType::F32),
             Code::Reduce(op, x) => Code::Reduce(*op, at(x)),
             Code::Constant(_) | Code::Parameter(_) | Code::Carry(_) => instr.code.clone(),

@@ -1,4 +1,4 @@
-// Every number and its opposite as a word of two halves, as the adapter rounds them.
+// Packs every number and its negative into a word of two f16, rounded by the adapter.
 @group(0) @binding(0) var<storage, read> numbers: array<f32>;
 @group(0) @binding(1) var<storage, read_write> words: array<u32>;
 

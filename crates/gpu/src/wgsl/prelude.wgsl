@@ -1,33 +1,33 @@
-// Functions that generated kernels call; a module includes only those that it uses.
-// Every function starts with `fn farad_` in the first column and ends with `}` there. Conditions are joined by `&` and
-// `|`, which compute both sides: `&&` and `||` are branches.
+// Functions that generated kernels call; a module includes only those that it uses. Every function starts with
+// `fn farad_` in the first column and ends with `}` there. Conditions are combined with `&` and `|`, which
+// evaluate both sides: `&&` and `||` are branches.
 
 fn farad_is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
-// Whether both are numbers. A compiler may turn a comparison about, which is the same but for these.
+// Whether neither is NaN. A compiler may negate a comparison, which gives the same result except for NaN.
 fn farad_are_numbers(a: f32, b: f32) -> bool {
     return max(bitcast<u32>(a) & 0x7fffffffu, bitcast<u32>(b) & 0x7fffffffu) <= 0x7f800000u;
 }
 
-// a / b, by smaller numbers where the reciprocal of b would fade out.
+// a / b, with scaled operands where the reciprocal of b would underflow.
 fn farad_div(a: f32, b: f32) -> f32 {
     let scale = select(1f, 0.25f, abs(b) > 4e37f);
     return (a * scale) / (b * scale);
 }
 
-// The larger; a number that is none comes through, from either side.
+// The larger; NaN on either side gives NaN.
 fn farad_max(a: f32, b: f32) -> f32 {
     return select(b, a, (a > b) | farad_is_nan(a));
 }
 
-// The smaller; a number that is none comes through, from either side.
+// The smaller; NaN on either side gives NaN.
 fn farad_min(a: f32, b: f32) -> f32 {
     return select(b, a, (a < b) | farad_is_nan(a));
 }
 
-// Floats as whole numbers of the same order, and back. What is no number is above all others, or below.
+// Floats as integers with the same order, and back. NaN is above all others, or below.
 fn farad_order_above(x: f32) -> i32 {
     let bits = bitcast<i32>(x);
     return select(bits ^ ((bits >> 31u) & 0x7fffffff), 0x7fffffff, farad_is_nan(x));
@@ -42,18 +42,18 @@ fn farad_from_order(order: i32) -> f32 {
     return bitcast<f32>(order ^ ((order >> 31u) & 0x7fffffff));
 }
 
-// x - x: zero, unless x is infinite or no number.
+// x - x: zero, unless x is infinite or NaN.
 fn farad_less_itself(x: f32) -> f32 {
     return bitcast<f32>(select(0u, 0x7fc00000u, (bitcast<u32>(x) & 0x7f800000u) == 0x7f800000u));
 }
 
-// x / x: one, unless x is zero, infinite or no number.
+// x / x: one, unless x is zero, infinite or NaN.
 fn farad_by_itself(x: f32) -> f32 {
     let size = bitcast<u32>(x) & 0x7fffffffu;
     return bitcast<f32>(select(0x3f800000u, 0x7fc00000u, (size == 0u) | (size >= 0x7f800000u)));
 }
 
-// A word of 2/pi a quarter, after one of zeros.
+// Word n of 2/pi divided by four, in binary, after one word of zeros.
 fn farad_two_over_pi(n: u32) -> u32 {
     switch n {
         case 0u: { return 0u; }
@@ -67,8 +67,9 @@ fn farad_two_over_pi(n: u32) -> u32 {
     }
 }
 
-// farad_quadrant for any size of x (Payne and Hanek): the bits of 2/pi that matter times the 24 bits of x, of which the
-// two below the point of the product are the quadrant and the next 62 the rest. No number for none and infinities.
+// farad_quadrant for x of any size (Payne and Hanek). It multiplies the relevant bits of 2/pi, divided by four, with the
+// 24 bits of x. The top two bits of the product's fraction are the quadrant, and the next 62 the remainder. NaN for NaN
+// and infinities.
 fn farad_far_quadrant(x: f32) -> vec2<f32> {
     let bits = bitcast<u32>(x);
     let fraction = (bits << 8u) | 0x80000000u;
@@ -85,7 +86,7 @@ fn farad_far_quadrant(x: f32) -> vec2<f32> {
     let carried = farad_high(fraction, low);
     let lower = fraction * middle + carried;
     let upper = fraction * high + farad_high(fraction, middle) + select(0u, 1u, lower < carried);
-    // The rest as a signed number, to the nearest quadrant.
+    // The remainder as a signed number, relative to the nearest quadrant.
     let rest = vec2<u32>((upper << 2u) | (lower >> 30u), lower << 2u);
     let below = rest.x >> 31u;
     let quadrant = bitcast<i32>((upper >> 30u) + below);
@@ -93,7 +94,7 @@ fn farad_far_quadrant(x: f32) -> vec2<f32> {
     let size_high = select(rest.x, ~rest.x + select(0u, 1u, rest.y == 0u), below == 1u);
     let zeros = min(countLeadingZeros(size_high), 31u);
     let top = (size_high << zeros) | ((size_low >> 1u) >> (31u - zeros));
-    // Half of pi, by 2^-32, by what was shifted.
+    // pi/2, times 2^-32, times what was shifted.
     let r = f32(top) * 3.6572952e-10f * bitcast<f32>((127u - zeros) << 23u);
     let negative = (bits >> 31u) == 1u;
     let turned = bitcast<u32>(select(r, -r, (below == 1u) != negative));
@@ -101,8 +102,8 @@ fn farad_far_quadrant(x: f32) -> vec2<f32> {
     return vec2<f32>(bitcast<f32>(select(0x7fc00000u, turned, number)), f32(select(quadrant, -quadrant, negative)));
 }
 
-// Reduces x to r in [-pi/4, pi/4] with x = r + quadrant * pi/2: pi/2 in three parts, so that the
-// products with quadrants up to 2^13 are exact, fused or not. Gives (r, quadrant).
+// Reduces x to r in [-pi/4, pi/4] with x = r + quadrant * pi/2: pi/2 is split in three parts, so that the
+// products with quadrants up to 2^13 are exact, fused or not. Returns (r, quadrant).
 fn farad_quadrant(x: f32) -> vec2<f32> {
     if ((bitcast<u32>(x) & 0x7fffffffu) > 0x46480000u) {
         return farad_far_quadrant(x);
@@ -133,13 +134,14 @@ fn farad_cos(x: f32) -> f32 {
     return farad_sine_of(reduced.x, u32(i32(reduced.y)) + 1u);
 }
 
-// x within the given bound, which keeps its sign; a number that is none passes.
+// x clamped to the given bound, keeping its sign; NaN passes through.
 fn farad_within(x: f32, bound: f32) -> f32 {
     let end = bitcast<f32>((bitcast<u32>(x) & 0x80000000u) | bitcast<u32>(bound));
     return select(x, end, abs(x) > bound);
 }
 
-// ln(1 + x). Near zero by twice the area tangent of x / (2 + x), whose series ends soon; elsewhere 1 + x is not near one.
+// ln(1 + x). Near zero it is twice artanh(x / (2 + x)), whose series converges fast; elsewhere 1 + x is not
+// close to one.
 fn farad_log1p(x: f32) -> f32 {
     let s = x / (2f + x);
     let z = s * s;
@@ -149,12 +151,12 @@ fn farad_log1p(x: f32) -> f32 {
     p = fma(p, z, 2.85714286e-1f);
     p = fma(p, z, 4e-1f);
     p = fma(p, z, 6.66666667e-1f);
-    // What is tiny is its own logarithm; its half would fade out.
+    // A tiny x is its own logarithm; half of it would underflow.
     let near = select(fma(p, z * s, 2f * s), x, abs(x) < 1e-7f);
     return select(farad_log(1f + x), near, (x > -0.5f) & (x < 1f));
 }
 
-// e^x - 1: near zero by its series, elsewhere e^x is not near one.
+// e^x - 1: near zero by its series; elsewhere e^x is not close to one.
 fn farad_expm1(x: f32) -> f32 {
     var p = fma(2.75573192e-6f, x, 2.48015873e-5f);
     p = fma(p, x, 1.98412698e-4f);
@@ -167,8 +169,8 @@ fn farad_expm1(x: f32) -> f32 {
     return select(exp(x) - 1f, near, abs(x) < 0.5f);
 }
 
-// (f, e) with x = (1 + f) * 2^e and 1 + f between the roots of 1/2 and 2, for positive numbers; a subnormal one is
-// its bits as a whole number, times 2^-149.
+// (f, e) with x = (1 + f) * 2^e and 1 + f between sqrt(1/2) and sqrt(2), for positive numbers. A subnormal
+// number is its bits as an integer, times 2^-149.
 fn farad_split(x: f32) -> vec2<f32> {
     let own = bitcast<u32>(x);
     let small = own < 0x00800000u;
@@ -178,7 +180,7 @@ fn farad_split(x: f32) -> vec2<f32> {
     return vec2<f32>(f, f32(exponent) - select(0f, 149f, small));
 }
 
-// ln(1 + f) - f between those roots.
+// ln(1 + f) - f for 1 + f in that range.
 fn farad_log_rest(f: f32) -> f32 {
     var p = fma(-0.07634493f, f, 0.12761576f);
     p = fma(p, f, -0.13160183f);
@@ -191,7 +193,7 @@ fn farad_log_rest(f: f32) -> f32 {
     return fma(square * f, p, -0.5f * square);
 }
 
-// What a logarithm is of zero, of negative numbers, of infinity and of none; else y.
+// The logarithm of zero, of negative numbers, of infinity and of NaN; otherwise y.
 fn farad_log_edges(x: f32, y: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let above = select(bitcast<u32>(y), bits, (bits & 0x7fffffffu) >= 0x7f800000u);
@@ -211,8 +213,8 @@ fn farad_log2(x: f32) -> f32 {
     return farad_log_edges(x, fma(parts.x, 1.4423828f, low) + parts.y);
 }
 
-// A polynomial near zero, else one less a part that shrinks to nothing: so never more than one, and one where it
-// rounds to that. Two inverse roots are cheaper than a division.
+// A polynomial near zero; elsewhere one minus a term that vanishes. So the result is never more than one, and
+// exactly one where it rounds to that. Two inverse square roots are cheaper than a division.
 fn farad_tanh(x: f32) -> f32 {
     let a = abs(x);
     let z = a * a;
@@ -228,13 +230,14 @@ fn farad_tanh(x: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(y) | (bitcast<u32>(x) & 0x80000000u));
 }
 
-// One over one plus the exponential; bounded, so that nothing overflows.
+// 1 / (1 + e^-x), with a bounded argument so that nothing overflows.
 fn farad_sigmoid(x: f32) -> f32 {
     let r = inverseSqrt(1f + exp2(-1.442695f * farad_within(x, 88f)));
     return select(r * r, 0f, x < -88f);
 }
 
-// A rational minimax fit of erf(x)/x in x*x, with inverse roots as above; beyond 3.92 the result rounds to one.
+// A rational minimax fit of erf(x)/x in x*x, with inverse square roots as above; beyond 3.92 the result rounds
+// to one.
 fn farad_erf(x: f32) -> f32 {
     let b = farad_within(x, 3.92f);
     let z = b * b;
@@ -252,7 +255,8 @@ fn farad_erf(x: f32) -> f32 {
     return select(y, farad_within(x, 1f), abs(x) >= 3.92f);
 }
 
-// The power of the size, with the sign of an odd power of a negative base; edges as IEEE has them.
+// The power of the absolute value, with the sign of an odd power of a negative base; special cases as in IEEE
+// 754.
 fn farad_pow(a: f32, b: f32) -> f32 {
     let base = bitcast<u32>(a) & 0x7fffffffu;
     let exponent = bitcast<u32>(b) & 0x7fffffffu;
@@ -264,14 +268,14 @@ fn farad_pow(a: f32, b: f32) -> f32 {
     var bits = select(size, size | 0x80000000u, negative & odd);
     bits = select(bits, 0x7fc00000u, negative & !whole & (base != 0u) & (base != 0x7f800000u));
     bits = select(bits, 0x7fc00000u, (base > 0x7f800000u) | (exponent > 0x7f800000u));
-    // Ones stay ones: any power of one, -1 to an infinite power, anything to the power of zero.
+    // These are one: any power of one, -1 to an infinite power, anything to the power of zero.
     let one = (bitcast<u32>(a) == 0x3f800000u) | ((base == 0x3f800000u) & (exponent == 0x7f800000u));
     return bitcast<f32>(select(bits, 0x3f800000u, one | (exponent == 0u)));
 }
 
-// The remainder with the divisor's sign. An infinite divisor leaves a number of its own sign as it is.
+// The remainder with the divisor's sign. If the divisor is infinite and has the same sign, the result is a.
 fn farad_rem_f32(a: f32, b: f32) -> f32 {
-    // The quotient may be rounded across a whole number, to either side.
+    // The quotient may be rounded across an integer, to either side.
     let quotient = floor(a / b);
     let next = fma(-b, quotient + 1f, a);
     let early = (next == 0f) | ((next < 0f) == (b < 0f));
@@ -304,8 +308,8 @@ fn farad_to_u32(x: f32) -> u32 {
     return select(select(inside, 4294967295u, x >= 4294967296f), 0u, farad_is_nan(x));
 }
 
-// x rounded to the eleven bits of half precision, to nearest even; infinite beyond its range. The
-// adapter's own conversion is exact from there, however it rounds.
+// x rounded to the eleven bits of f16, to nearest even; infinite beyond its range. The adapter's own conversion
+// is exact after that, however it rounds.
 //{ half
 fn farad_half(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
@@ -316,7 +320,7 @@ fn farad_half(x: f32) -> f32 {
 }
 //}
 
-// Two numbers as a word of two halves.
+// Packs two numbers into a word of two f16.
 fn farad_halves(low: f32, high: f32) -> u32 {
     return pack2x16float(vec2<f32>(farad_half(low), farad_half(high)));
 }
@@ -325,14 +329,14 @@ fn farad_round_half(x: f32) -> f32 {
     return unpack2x16float(farad_halves(x, 0f)).x;
 }
 
-// The bits of x rounded to its upper sixteen, to nearest even: what bf16 keeps. NaN stays one.
+// The bits of x rounded to its upper sixteen, to nearest even: bf16. NaN stays NaN.
 fn farad_brain(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     let rounded = bits + 0x7fffu + ((bits >> 16u) & 1u);
     return select(rounded, bits | 0x400000u, (bits & 0x7fffffffu) > 0x7f800000u) & 0xffff0000u;
 }
 
-// Two numbers as a word of two bf16.
+// Packs two numbers into a word of two bf16.
 fn farad_brains(low: f32, high: f32) -> u32 {
     return (farad_brain(low) >> 16u) | farad_brain(high);
 }
@@ -341,12 +345,12 @@ fn farad_round_brain(x: f32) -> f32 {
     return bitcast<f32>(farad_brain(x));
 }
 
-// One of the two bf16 of a word.
+// Unpacks one of the two bf16 of a word.
 fn farad_unpack_brain(word: u32, odd: u32) -> f32 {
     return bitcast<f32>((word >> (odd << 4u)) << 16u);
 }
 
-// The high word of a 32 by 32 bit product, by 16-bit halves.
+// The high word of a 32 by 32 bit product, computed from 16-bit halves.
 fn farad_high(a: u32, b: u32) -> u32 {
     let al = a & 0xffffu;
     let ah = a >> 16u;
@@ -364,7 +368,7 @@ fn farad_philox_round(c: vec4<u32>, k: vec2<u32>) -> vec4<u32> {
     return vec4<u32>(p1 ^ c.y ^ k.x, 0xcd9e8d57u * c.z, p0 ^ c.w ^ k.y, 0xd2511f53u * c.x);
 }
 
-// Philox4x32-10: the four words of the block of a stream at a counter (low, high) under a seed (low, high).
+// Philox4x32-10: the four words of a block of a stream, at a counter (low, high) under a seed (low, high).
 fn farad_philox_within(block: u32, stream: u32, counter: vec2<u32>, seed: vec2<u32>) -> vec4<u32> {
     let step = vec2<u32>(0x9e3779b9u, 0xbb67ae85u);
     var k = seed;

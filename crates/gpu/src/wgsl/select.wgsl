@@ -1,10 +1,11 @@
 
-// The first of a row's order, without sorting the row. Part of sort.wgsl.
+// The first entries of a row's order, without sorting the whole row. Part of sort.wgsl.
 //
-// The last key that is taken is found by one digit of eight bits a pass, from the highest: `count_within` counts
-// the digits of those keys that begin as the last one taken does, over all tiles of a row. `tally` counts
-// how many keys of every tile are smaller than the last one and how many are equal; `gather` writes the smaller
-// ones, and the first of the equal ones behind them, each in order. `selected_rows` then sorts them.
+// The last selected key is found by one digit of eight bits per pass, highest digit first: `count_within`
+// counts, over all tiles of a row, the digits of the keys whose leading digits equal those of the last selected
+// key. `tally` counts how many keys of every tile are smaller than the last one and how many are equal.
+// `gather` writes the smaller ones, then the first of the equal ones, each in order. `selected_rows` then sorts
+// them.
 
 //{ sort
 struct Sizes {
@@ -44,9 +45,9 @@ fn running_sum(number: u32, t: u32) -> u32 { return number; }
 
 @group(0) @binding(1) var<storage, read_write> cleared: array<u32>;
 
-// Counts of digits: 256 a row, for pass after pass.
+// Digit counts: 256 per row and pass.
 @group(0) @binding(2) var<storage, read_write> histograms: array<atomic<u32>>;
-// Smaller and equal keys of every tile.
+// The number of smaller and of equal keys in every tile.
 @group(0) @binding(3) var<storage, read_write> tallies: array<u32>;
 @group(0) @binding(4) var<storage, read_write> gathered_keys: array<u32>;
 @group(0) @binding(5) var<storage, read_write> gathered_places: array<u32>;
@@ -63,8 +64,8 @@ fn clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
 
 var<workgroup> found: vec2<u32>;
 
-// What the passes so far say of the row's last key that is taken: its first digits, and how many of the keys
-// that begin so are taken.
+// What the passes so far tell about the row's last selected key: its leading digits, and how many of the keys
+// with these leading digits are selected.
 fn last_taken(row: u32, t: u32) -> vec2<u32> {
     var begins = 0u;
     var left = sizes.taken;
@@ -173,7 +174,7 @@ fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     }
     workgroupBarrier();
     running_sum(countOneBits(atomicLoad(&bins[t])), t);
-    // Where the smaller and the equal ones of this tile start; what `running_sum` left counts both.
+    // Where the smaller and the equal keys of this tile start; the output of `running_sum` counts both.
     let smaller = sizes.taken - last.y;
     let start = vec2(atomicLoad(&both[0]), smaller + atomicLoad(&both[1]) - sums[127]);
     for (var strip = 0u; strip < sizes.strips; strip++) {

@@ -1,10 +1,10 @@
-// The stable order of rows, in core WGSL and within default limits.
+// The stable argsort of rows, in core WGSL and within default limits.
 //
-// An element becomes a key: a whole number of the element's order. A short row is sorted with others in
-// workgroup memory, its keys with their positions behind them, by a bitonic network (`rows`). A long row is
-// sorted by one digit of eight bits a pass, from the lowest: `count` counts the digits of every tile,
-// `add` turns counts into how many came before in earlier tiles, `move_tile` moves elements of a tile to
-// their places, those of equal digits in order. `invert` inverts permutations.
+// An element becomes a key: an integer with the element's order. Short rows are sorted in workgroup memory,
+// several at once, by a bitonic network on keys with appended positions (`rows`). A long row is radix-sorted by
+// one digit of eight bits per pass, lowest digit first: `count` counts the digits of every tile, `add` turns
+// counts into the number of elements in earlier tiles, and `move_tile` moves the elements of a tile to their
+// positions, keeping the order of equal digits. `invert` inverts permutations.
 
 struct Sizes {
     // The grid's width and number of workgroups.
@@ -13,26 +13,27 @@ struct Sizes {
     // What is sorted.
     rows: u32,
     length: u32,
-    // Where the source, the earlier positions and the result start.
+    // The offsets of the source, the earlier positions and the result.
     source_start: u32,
     places_start: u32,
     result_start: u32,
     // What the source holds: see `key`.
     kind: u32,
-    // What turns the order round.
+    // XORed with keys to reverse the order.
     flip: u32,
     // The largest key.
     most: u32,
     // The digit's lowest bit.
     shift: u32,
-    // Strips of 256 elements a tile, tiles a row; in `rows` the padded length of a row, rows a workgroup.
+    // Strips of 256 elements per tile, tiles per row; in `rows` the padded length of a row, and rows per
+    // workgroup.
     strips: u32,
     tiles: u32,
     // Whether the pass is the first, whether the last, and whether `add` ran.
     first: u32,
     last: u32,
     added: u32,
-    // How many of a row's order are wanted, and in a selection how many passes have counted digits.
+    // How many entries of a row's order are needed, and in a selection how many passes have counted digits.
     taken: u32,
     passes: u32,
 }
@@ -109,7 +110,7 @@ fn sort_rows(w: u32, t: u32) {
             own = key(row * sizes.length + column);
         }
         row_keys[i] = own;
-        // What is appended stands behind every element, also behind one of its key.
+        // Padding sorts after every element, even after one with the same key.
         row_places[i] = column;
     }
     for (var size = 2u; size <= padded; size *= 2u) {
@@ -174,7 +175,7 @@ fn count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
 
 var<workgroup> sums: array<u32, 256>;
 
-// The sum of every invocation's number and those before it.
+// The inclusive prefix sum over the invocations.
 fn running_sum(number: u32, t: u32) -> u32 {
     var sum = number;
     sums[t] = sum;
@@ -219,12 +220,12 @@ fn add(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index)
     }
 }
 
-// Which elements of the strip have a digit: eight words of bits a digit.
+// Which elements of the strip have a digit: eight words of bits per digit.
 var<workgroup> marks: array<atomic<u32>, 2048>;
 // Where the next element of a digit goes.
 var<workgroup> next: array<u32, 256>;
 
-// How many elements of the row come before the tile's first of digit `t`.
+// How many elements of the row come before the tile's first element with digit `t`.
 fn start_of_digit(row: u32, tile: u32, t: u32) -> u32 {
     var before = 0u;
     var total = 0u;
@@ -254,7 +255,7 @@ fn move_tile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         atomicStore(&marks[word * 256u + t], 0u);
     }
     for (var strip = 0u; strip < sizes.strips; strip++) {
-        // Invocation `t` looks after digit `t`: past the strip before, and nothing marked.
+        // Invocation `t` handles digit `t`: skips the previous strip, and clears the marks.
         var passed = 0u;
         for (var word = 0u; word < 8u; word++) {
             passed += countOneBits(atomicExchange(&marks[word * 256u + t], 0u));

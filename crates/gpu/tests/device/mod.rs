@@ -1,11 +1,11 @@
-//! A device for tests, or word of why there is none, and bytes from floats and back.
-#![allow(dead_code)] // every test file uses a part
+//! A device for tests, or a message why there is none, and conversion between bytes and floats.
+#![allow(dead_code)] // every test file uses a part of it
 
 use std::sync::{Mutex, MutexGuard};
 
 use farad_gpu::{GpuDevice, Memory, MemoryRange, Options, adapters};
 
-/// The first adapter with the given options; says so and gives nothing where there is none.
+/// The first adapter with the given options; prints a message and returns `None` if there is none.
 pub fn open(options: Options) -> Option<GpuDevice> {
     if adapters().is_empty() {
         {
@@ -17,7 +17,7 @@ pub fn open(options: Options) -> Option<GpuDevice> {
     Some(GpuDevice::open(0, options).expect("the first adapter opens"))
 }
 
-/// Tests that use a software GPU take turns: it has all the cores anyway.
+/// Tests on a software GPU take turns, because it uses all cores anyway.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -1,5 +1,5 @@
-//! Hand-written kernels and the programs that tests make of them.
-#![allow(dead_code, missing_docs)] // every test file uses a part
+//! Hand-written kernels, and programs made of them for tests.
+#![allow(dead_code, missing_docs)] // every test file uses a part of it
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use farad_ir::DType;
 
 pub const LEN: usize = 100;
 
-/// `y[i] = x[i] · f32(word 1) + f32(word 2)` for `i <` word 0, both from element word 3 on.
+/// `y[i] = x[i] · f32(word 1) + f32(word 2)` for `i <` word 0; both arrays start at the element in word 3.
 pub const SCALE: &str = "
 @group(0) @binding(0) var<uniform> p: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -30,7 +30,7 @@ pub const INCREMENT: &str = "
     if id.x < p[0].x { x[id.x] += 1.0; }
 }";
 
-/// Reports site word 1 where `x[i]` is not below word 2.
+/// Reports the site in word 1 where `x[i]` is not below word 2.
 pub const CHECK: &str = "
 @group(0) @binding(0) var<uniform> p: array<vec4<u32>, 1>;
 @group(0) @binding(1) var<storage, read> x: array<f32>;

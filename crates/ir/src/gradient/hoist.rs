@@ -1,7 +1,7 @@
-//! Sums over all positions of a reverse scan, taken out of its loop: what a position adds to the gradient of a
-//! constant is a product or a sum, and all of them together are one product or one sum over time.
+//! Moves sums over all positions out of the loop of a reverse scan. Each position adds a product or a sum to
+//! the gradient of a constant; together they are one product or one sum over time.
 //!
-//! Start at [`Hoist::take`], which says what the loop must hand out; [`sum_over_time`] then builds the sum.
+//! Start at [`Hoist::take`], which decides what the loop must output; [`sum_over_time`] then builds the sum.
 
 use super::scan::BodyInput;
 use crate::graph::{Graph, NodeId};
@@ -12,19 +12,19 @@ use crate::ops::reduce::Reduce;
 use crate::ops::unary::Unary;
 use crate::shape::{MAX_RANK, Shape};
 
-/// Sums that are nested deeper than this stay in their loop.
+/// Sums nested deeper than this stay in their loop.
 const DEEPEST: usize = 128;
 
-/// Which nodes of a reverse body are handed out as sequences.
+/// Which nodes of a reverse body are output as sequences.
 pub(super) struct Hoist<'a> {
     body: &'a Graph,
     sources: &'a [BodyInput],
     /// Whether each node differs from position to position.
     varies: Vec<bool>,
     steps: usize,
-    /// Slices handed out, each once, in order.
+    /// Nodes whose slices are output, each once, in order.
     pub(super) stacked: Vec<NodeId>,
-    /// Sequences that are there already and are read after the loop.
+    /// Existing sequences that are read after the loop.
     pub(super) read: Vec<BodyInput>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Hoist<'a> {
         Hoist { body, sources, varies, steps, stacked: Vec::new(), read: Vec::new() }
     }
 
-    /// Hands a node out, unless it is a sequence that is there already.
+    /// Outputs a node as a sequence, unless it is a slice of an existing one.
     pub(super) fn stack(&mut self, id: NodeId) {
         match self.given(id) {
             Some(source) => self.read.push(source),
@@ -50,7 +50,7 @@ impl<'a> Hoist<'a> {
         }
     }
 
-    /// Whether a node's slices can be had after the loop.
+    /// Whether a node's slices are available after the loop.
     pub(super) fn has(&self, id: NodeId) -> bool {
         self.given(id).is_some() || self.stacked.contains(&id)
     }
@@ -66,8 +66,8 @@ impl<'a> Hoist<'a> {
         .then_some(source)
     }
 
-    /// Whether the sum of a node over all positions is better made after the loop; if so, all that it needs is
-    /// handed out.
+    /// Whether the sum of a node over all positions is better computed after the loop; if so, everything that
+    /// it needs becomes an output.
     pub(super) fn take(&mut self, id: NodeId) -> bool {
         let mut needs = Vec::new();
         let takes = self.steps > 1 && self.collect(id, &mut needs, DEEPEST);
@@ -77,7 +77,8 @@ impl<'a> Hoist<'a> {
         takes
     }
 
-    /// Gathers what a sum needs; `false` if it cannot be made after the loop, or stands so many ops deep.
+    /// Collects what a sum needs; `false` if it cannot be computed after the loop, or if it is nested deeper
+    /// than `depth`.
     fn collect(&self, id: NodeId, needs: &mut Vec<NodeId>, depth: usize) -> bool {
         let node = self.body.node(id);
         if self.has(id) {
@@ -106,7 +107,7 @@ impl<'a> Hoist<'a> {
     }
 }
 
-/// The sum over all positions of a node of `body`; `whole` gives what the loop handed out.
+/// The sum over all positions of a node of `body`; `whole` returns the sequences that the loop output.
 pub(super) fn sum_over_time(
     graph: &mut Graph,
     body: &Graph,
@@ -119,7 +120,7 @@ pub(super) fn sum_over_time(
     }
     let node = body.node(id);
     let mut slices =
-        |graph: &mut Graph, n: usize| whole(graph, node.operands[n]).expect("handed out when it was taken");
+        |graph: &mut Graph, n: usize| whole(graph, node.operands[n]).expect("output when it was taken");
     match &node.op {
         Op::Binary(Binary::Add) => {
             let [a, b] = [0, 1].map(|n| sum_over_time(graph, body, node.operands[n], steps, whole));
@@ -150,8 +151,8 @@ pub(super) fn sum_over_time(
     }
 }
 
-/// A contraction whose sum goes over time too, and the axis of each operand that time is merged with (`None`: time
-/// becomes an axis of its own). A product stays a product: time joins an axis that is summed over already.
+/// A contraction that also sums over time, and for each operand the axis that time is merged with (`None`: time
+/// becomes a new axis). A matrix product stays one: time is merged into an axis that is already summed over.
 fn over_time(contraction: &Contraction, steps: usize) -> Option<(Contraction, [Option<usize>; 2])> {
     let mut merged = contraction.clone();
     let reduced = contraction.reduced();
@@ -168,7 +169,7 @@ fn over_time(contraction: &Contraction, steps: usize) -> Option<(Contraction, [O
         if reads.next().is_some() { None } else { first.map(|(dim, _)| dim) }
     };
     let place = |&axis: &usize| Some((axis, alone(&contraction.lhs, axis)?, alone(&contraction.rhs, axis)?));
-    // Merging with the first axis of an operand moves nothing.
+    // Merging with the first axis of an operand moves no data.
     let (axis, l, r) =
         reduced.iter().filter_map(place).min_by_key(|&(_, l, r)| (l > 0) as u8 + (r > 0) as u8)?;
     merged.sizes[axis] *= steps;

@@ -1,8 +1,8 @@
-//! The gradient of a scan: a scan in the other direction, and one sum over all positions for what every
-//! position adds to a constant.
+//! The gradient of a scan: a scan in the other direction, and one sum over all positions for the gradient of
+//! each constant.
 //!
-//! Invariant: no product of the forward body is computed again. What its gradient needs of them, and of the
-//! carries, the forward scan hands out; only cheap work on these is done twice. Start at [`BackwardPass::scan`].
+//! Invariant: no product of the forward body is recomputed. The forward scan outputs the products and carries
+//! that the gradient needs; only cheap work on these is done twice. Start at [`BackwardPass::scan`].
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::shape::Shape;
 use crate::{Op, Span};
 
 impl BackwardPass {
-    /// Pulls gradients at a scan's results to its operands.
+    /// Propagates gradients from a scan's results to its operands.
     pub(super) fn scan(
         &mut self,
         graph: &mut Graph,
@@ -40,22 +40,22 @@ impl BackwardPass {
     }
 }
 
-/// What an input of the reverse body stands for; numbers are those of the forward scan's operands and results.
+/// What an input of the reverse body is; numbers index the forward scan's operands and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyInput {
-    /// The gradient at a carry.
+    /// The gradient of a carry.
     Carry(usize),
-    /// The sum so far of the gradient at a constant.
+    /// The partial sum of the gradient of a constant.
     Sum(usize),
-    /// A carry as it was before the position.
+    /// The value of a carry before the position.
     Before(usize),
     /// A slice of a sequence.
     Sequence(usize),
-    /// The gradient at a slice of a result.
+    /// The gradient of a slice of a result.
     Result(usize),
-    /// A node of the forward body.
+    /// A node of the forward body, kept as a sequence.
     Kept(NodeId),
-    /// The same at every position.
+    /// A value that is the same at every position.
     Constant(usize),
 }
 
@@ -65,15 +65,15 @@ impl BodyInput {
     }
 }
 
-/// The reverse body while it is made.
+/// The reverse body under construction.
 struct ReverseBody {
     graph: Graph,
-    /// What `Op::Input(n)` stands for.
+    /// What each `Op::Input(n)` is.
     sources: Vec<BodyInput>,
-    /// Where the nodes of the forward body went, and how many nodes there were then.
+    /// The mapping from nodes of the forward body, and how many nodes there were then.
     inlined: NodeMap,
     forward: usize,
-    /// Operands of the scan that have gradients, with theirs: carries, sequences, constants.
+    /// Operands of the scan that have gradients, with the gradients: carries, sequences, constants.
     found: Vec<(usize, NodeId)>,
     /// Operands that no gradient reaches.
     untouched: Vec<usize>,
@@ -139,14 +139,15 @@ impl ReverseBody {
         Ok(ReverseBody { graph, sources, inlined, forward: count, found, untouched })
     }
 
-    /// Products of the forward body, with the pointwise work on them that their kernels can do, become inputs.
+    /// Turns products of the forward body into inputs, together with the pointwise work that their kernels can
+    /// do.
     fn keep_products(&mut self, scan: &Scan) {
         let needed = scan.body.reachable(&scan.outputs);
         let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); scan.body.nodes.len()];
         for id in scan.body.ids().filter(|id| needed[id.index()]) {
             scan.body.node(id).operands.iter().for_each(|o| users[o.index()].push(id));
         }
-        // Values that the gradient uses as they are.
+        // Values that the gradient uses unchanged.
         let mut direct = vec![false; self.graph.nodes.len()];
         for node in &self.graph.nodes[self.forward..] {
             node.operands.iter().for_each(|o| direct[o.index()] = true);
@@ -174,7 +175,7 @@ impl ReverseBody {
         }
     }
 
-    /// Decides what is summed in the loop and what after it, and gives every input its place.
+    /// Decides what is summed in the loop and what after it, and assigns every input its number.
     fn finish(mut self, scan: &Scan) -> Reverse {
         let constants = scan.carries + scan.sequences;
         let part = |from: &ReverseBody, range: std::ops::Range<usize>| -> Vec<(usize, NodeId)> {
@@ -186,7 +187,7 @@ impl ReverseBody {
         slices.iter().for_each(|&(_, g)| hoist.stack(g));
         let (mut after, rest): (Vec<_>, Vec<_>) =
             part(&self, constants..usize::MAX).into_iter().partition(|&(_, g)| hoist.take(g));
-        // What is handed out anyway is summed afterwards too.
+        // What is output anyway is also summed afterwards.
         let (also, inside): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, g)| hoist.has(*g));
         also.iter().for_each(|&(_, g)| hoist.stack(g));
         after.extend(also);
@@ -225,12 +226,12 @@ impl ReverseBody {
     }
 }
 
-/// A graph with only what the outputs need, its inputs numbered by their place in `order`.
+/// A graph with only what the outputs need, its inputs renumbered by their index in `order`.
 fn renumbered(graph: &Graph, outputs: &[NodeId], order: &[usize]) -> (Graph, Vec<NodeId>) {
     let mut kept = Graph::new();
     let map = graph.rewrite(graph.needed(outputs), |_, mut node| {
         if let Op::Input(n) = node.op {
-            node.op = Op::Input(order.iter().position(|&m| m == n).expect("a used input has a place"));
+            node.op = Op::Input(order.iter().position(|&m| m == n).expect("a used input has a number"));
         }
         kept.append(node)
     });
@@ -238,13 +239,13 @@ fn renumbered(graph: &Graph, outputs: &[NodeId], order: &[usize]) -> (Graph, Vec
     (kept, outputs)
 }
 
-/// The reverse scan and what is done with its results.
+/// The reverse scan, and what is done with its results.
 pub(super) struct Reverse {
     body: ReverseBody,
-    /// What the scan's operands are, in order.
+    /// What each operand of the scan is, in order.
     given: Vec<BodyInput>,
     scan: Scan,
-    /// The forward operands that the carries belong to, then the nodes whose slices are handed out.
+    /// The forward operands that the carries belong to, then the nodes whose slices are output.
     next: Vec<(usize, NodeId)>,
     slices: Vec<(usize, NodeId)>,
     stacked: Vec<NodeId>,
@@ -255,7 +256,7 @@ pub(super) struct Reverse {
 }
 
 impl Reverse {
-    /// Puts the scan into the graph; gives the gradients of the forward scan's operands.
+    /// Adds the scan to the graph; returns the gradients of the forward scan's operands.
     fn run(
         &self,
         graph: &mut Graph,
@@ -275,7 +276,7 @@ impl Reverse {
             BodyInput::Sum(n) => graph.fill_like(operands[n], 0.0),
             BodyInput::Sequence(n) | BodyInput::Constant(n) => operands[n],
             BodyInput::Before(_) | BodyInput::Kept(_) => {
-                kept.iter().find(|(s, _)| *s == source).expect("asked for above").1
+                kept.iter().find(|(s, _)| *s == source).expect("requested above").1
             }
         };
         let given: Vec<NodeId> = self.given.iter().map(|&source| outside(graph, source)).collect();
@@ -292,7 +293,7 @@ impl Reverse {
             _ => self.stacked.iter().position(|&s| s == id).map(|n| pick(graph, carries + n)),
         };
         for &(operand, g) in &self.slices {
-            gradients.push((operand, whole(graph, g).expect("slices of gradients are handed out")));
+            gradients.push((operand, whole(graph, g).expect("slices of gradients are outputs")));
         }
         for &(operand, g) in &self.after {
             gradients.push((operand, sum_over_time(graph, &self.body.graph, g, self.scan.steps, &mut whole)));
@@ -304,12 +305,12 @@ impl Reverse {
     }
 }
 
-/// The forward scan with more results: what the reverse one needs.
+/// The forward scan with additional results: what the reverse scan needs.
 struct KeepingScan<'a> {
     scan: &'a Scan,
     operands: &'a [NodeId],
     keeping: Scan,
-    /// What was asked for, and which result it is made from.
+    /// What was requested, and the index of the result that it is made from.
     asked: Vec<(BodyInput, usize)>,
 }
 
@@ -338,7 +339,7 @@ impl KeepingScan<'_> {
         self.asked.push((source, result));
     }
 
-    /// Whether a carry before each position is made from the carries after it.
+    /// Whether the value of a carry before each position is made by shifting the values after each position.
     fn shifts(&self, carry: usize) -> bool {
         self.scan.body.dtype(self.scan.outputs[carry]) != DType::Bool
     }
@@ -364,7 +365,7 @@ impl KeepingScan<'_> {
     }
 }
 
-/// A sequence one position later, with `first` where it starts.
+/// A sequence shifted by one position, with `first` at its start.
 fn shifted(graph: &mut Graph, all: NodeId, first: NodeId, steps: usize, reverse: bool) -> NodeId {
     let whole = graph.shape(all);
     if steps == 0 {
@@ -386,7 +387,7 @@ fn shifted(graph: &mut Graph, all: NodeId, first: NodeId, steps: usize, reverse:
     graph.add(first, rest)
 }
 
-/// Copies `body` into `graph` with its inputs replaced; returns where each node went.
+/// Copies `body` into `graph` with its inputs replaced; returns the mapping of nodes.
 fn inline(graph: &mut Graph, body: &Graph, inputs: &[NodeId]) -> NodeMap {
     body.rewrite(body.ids(), |_, node| match node.op {
         Op::Input(n) => inputs[n],

@@ -1,6 +1,6 @@
 //! The binary family: one row per op. Operands have equal shapes and dtypes (callers broadcast).
 //!
-//! A new op is a variant of [`Binary`] and a row at the same place.
+//! To add an op, add a variant to [`Binary`] and a row at the same position.
 
 use crate::dtype::{DType, wrap};
 use crate::error::OpError;
@@ -11,40 +11,40 @@ use crate::var::Var;
 /// A gradient rule: a formula in `(a, b, y, g)`, the operands, the result and the gradient at the result.
 pub type BinaryRule = for<'g> fn(Var<'g>, Var<'g>, Var<'g>, Var<'g>) -> Var<'g>;
 
-/// What a binary op makes of its operands.
+/// The kind of a binary op's result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BinaryKind {
     /// Numbers from numbers.
     Arithmetic,
-    /// Truth values.
+    /// Booleans from numbers.
     Comparison,
-    /// Bits from bits: integers only, and truth values where the row says so.
+    /// Bits from bits: only for integers, and for booleans where the row says so.
     Bitwise,
 }
 
-/// What a binary op is.
+/// Everything about a binary op.
 pub struct BinaryRow {
     /// The op that the row belongs to.
     pub op: Binary,
     /// The name in errors, plans and tests.
     pub name: &'static str,
-    /// What it makes.
+    /// The kind of its result.
     pub kind: BinaryKind,
     /// Whether `a` and `b` may be swapped.
     pub commutes: bool,
-    /// Whether computing it again costs enough to rather store the result.
+    /// Whether recomputing it is so expensive that the result should be stored.
     pub costly: bool,
-    /// Whether it takes truth values.
+    /// Whether it accepts booleans.
     pub truths: bool,
     /// The value on floats; comparisons give 0 or 1.
     pub value: fn(f64, f64) -> f64,
-    /// The value on integers and truth values, where the op takes them.
+    /// The value on integers and booleans, if the op accepts them.
     pub int: Option<fn(i64, i64) -> i64>,
     /// The WGSL expression in `a` and `b`, floats.
     pub wgsl: &'static str,
     /// The WGSL expression on integers.
     pub wgsl_int: &'static str,
-    /// Gradients at `a` and at `b`; `None`: zero almost everywhere.
+    /// Gradients with respect to `a` and `b`; `None` if they are zero almost everywhere.
     pub gradient: Option<(BinaryRule, BinaryRule)>,
     /// Ranges that tests sample `a` and `b` from.
     pub range: ((f64, f64), (f64, f64)),
@@ -52,13 +52,13 @@ pub struct BinaryRow {
     pub tolerance: f64,
     /// The values at [`PAIRS`], on every device.
     pub edges: [f64; PAIRS.len()],
-    /// The largest error of a device, and the sizes of both operands for which it holds, as long as the result is as
-    /// large as [`TINY`] or zero and no larger than the largest number.
+    /// The largest error of a device, and the magnitudes of both operands for which it holds. It applies if the
+    /// result is zero or at least [`TINY`], and does not overflow.
     pub bound: Bound,
 }
 
-/// What max and min pass on to `a`: nothing where it loses, half where it ties, else all. So both operands get all
-/// where one of them is no number.
+/// The share of the gradient that max and min pass to `a`: nothing if it loses, half if it ties, otherwise all.
+/// So if one operand is NaN, both get all.
 fn share<'g>(loses: Binary, a: Var<'g>, b: Var<'g>, g: Var<'g>) -> Var<'g> {
     let zero = g.like(0.0);
     let (lost, tie) = (a.binary(loses, b), a.equal(b));
@@ -66,7 +66,7 @@ fn share<'g>(loses: Binary, a: Var<'g>, b: Var<'g>, g: Var<'g>) -> Var<'g> {
 }
 
 const NO_FLOATS: [f64; PAIRS.len()] = [0.0; PAIRS.len()];
-/// Rounded once, to nearest.
+/// Correctly rounded, to nearest.
 const ROUNDED: Bound = within(0.0, MAX, 6e-8, TINY);
 
 const SIGNED: (f64, f64) = (-3.0, 3.0);
@@ -88,10 +88,11 @@ pub enum Binary {
     Max,
     /// The smaller
     Min,
-    /// `a^b`; a negative base is fine when the exponent is whole
+    /// `a^b`; a negative base is allowed if the exponent is an integer
     Pow,
-    /// `a`, or `b` where all bits of `a` are zero: parts of a concatenation, each among zeros. −0 and NaN come through as
-    /// they are. The gradient is for such parts: of both, one is a pad's zero
+    /// `a`, or `b` where all bits of `a` are zero. It joins the parts of a concatenation, each padded with
+    /// zeros, and keeps −0 and NaN. The gradient assumes such operands: one of the two is always the zero of a
+    /// pad
     Join,
     /// Remainder with the divisor's sign; a zero integer divisor gives zero
     Rem,
@@ -107,15 +108,16 @@ pub enum Binary {
     Equal,
     /// `a ≠ b`
     NotEqual,
-    /// Bitwise, or logical on truth values
+    /// Bitwise, or logical on booleans
     And,
-    /// Bitwise, or logical on truth values
+    /// Bitwise, or logical on booleans
     Or,
-    /// Bitwise, or logical on truth values
+    /// Bitwise, or logical on booleans
     Xor,
-    /// Left shift; the count is taken modulo 32, or 64 for integers of 64 bits
+    /// Left shift; the count is taken modulo 32, or modulo 64 for 64-bit integers
     Shl,
-    /// Right shift, arithmetic on signed integers; the count is taken modulo 32, or 64 for integers of 64 bits
+    /// Right shift, arithmetic on signed integers; the count is taken modulo 32, or modulo 64 for 64-bit
+    /// integers
     Shr,
 }
 
@@ -476,7 +478,7 @@ fn signed_rem(a: i64, b: i64) -> i64 {
 
 fn pow_base<'g>(a: Var<'g>, b: Var<'g>, _: Var<'g>, g: Var<'g>) -> Var<'g> {
     let (zero, one) = (b.like(0.0), b.like(1.0));
-    // Where b is zero, so is the slope, although a to the power of -1 may be infinite.
+    // Where b is zero, the slope is zero too, although a to the power of -1 may be infinite.
     let exponent = b.equal(zero).select(zero, b - one);
     g * (b * a.pow(exponent))
 }
@@ -506,7 +508,7 @@ impl Binary {
         &TABLE[self as usize]
     }
 
-    /// Whether the result is a truth value.
+    /// Whether the result is a boolean.
     pub fn compares(self) -> bool {
         self.row().kind == BinaryKind::Comparison
     }
@@ -516,7 +518,7 @@ impl Binary {
         self.row().kind == BinaryKind::Bitwise
     }
 
-    /// The result's shape and dtype, or why there is none.
+    /// The result's shape and dtype, or an error.
     pub(crate) fn kind(self, (a, dtype): TensorType, (b, other): TensorType) -> Result<TensorType, OpError> {
         let name = self.row().name;
         same_dtypes(name, dtype, other)?;
@@ -525,7 +527,7 @@ impl Binary {
         Ok((a, if self.compares() { DType::Bool } else { dtype }))
     }
 
-    /// Whether the op takes elements of `dtype`.
+    /// Whether the op accepts elements of `dtype`.
     pub fn takes(self, dtype: DType) -> bool {
         match dtype {
             DType::Bool => self.row().truths,
@@ -534,7 +536,7 @@ impl Binary {
         }
     }
 
-    /// The value on integers or truth values of `dtype` (`u64` by its bits), where the op takes them.
+    /// The value on integers or booleans of `dtype` (a `u64` as its bits), if the op accepts them.
     pub fn whole(self, dtype: DType, a: i64, b: i64) -> Option<i64> {
         let int = self.row().int?;
         let (unsigned_a, unsigned_b) = (a as u64, b as u64);
@@ -546,7 +548,7 @@ impl Binary {
             (Binary::Rem, DType::U64) => unsigned_a.checked_rem(unsigned_b).unwrap_or(0) as i64,
             (Binary::Max, DType::U64) => unsigned_a.max(unsigned_b) as i64,
             (Binary::Min, DType::U64) => unsigned_a.min(unsigned_b) as i64,
-            // With the highest bit turned over, signed numbers have the order of unsigned ones.
+            // With the highest bit flipped, signed numbers have the order of unsigned ones.
             (_, DType::U64) if self.compares() => int(a ^ i64::MIN, b ^ i64::MIN),
             _ => int(a, b),
         };
@@ -558,7 +560,7 @@ impl Binary {
         self.row().commutes
     }
 
-    /// Whether computing it again costs enough to rather store the result.
+    /// Whether recomputing it is so expensive that the result should be stored.
     pub fn is_costly(self) -> bool {
         self.row().costly
     }
@@ -568,7 +570,7 @@ impl Binary {
 mod tests {
     use super::*;
 
-    /// Pairs that tell most functions apart.
+    /// Pairs that distinguish most functions.
     const PAIRS: [(i64, i64); 6] = [(3, 5), (5, 3), (-7, 2), (6, 6), (0, 4), (12, -5)];
 
     #[test]

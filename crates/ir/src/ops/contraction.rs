@@ -1,10 +1,10 @@
-//! Contraction: a sum of products over index maps. Matmul, batched matmul and convolution are all
-//! of this form, and so are their gradients.
+//! Contraction: a sum of products over index maps. Matmul, batched matmul and convolution all have this form,
+//! and so do their gradients.
 //!
 //! `y[out axes] = Σ over the other axes of lhs[map] · rhs[map]`, where each operand axis is read at
-//! `(Σ coefficient · axis + offset) / divisor`; a read outside the operand, or at a position that
-//! the divisor does not divide, is zero. Strides are coefficients, padding is an offset, dilation a
-//! coefficient of the kernel axis; a divisor appears in gradients of strided reads.
+//! `(Σ coefficient · axis + offset) / divisor`. A read outside of the operand, or at a position that the
+//! divisor does not divide, gives zero. A stride is a coefficient, padding is an offset, and dilation is a
+//! coefficient of the kernel axis. Divisors appear in the gradients of strided reads.
 
 use crate::error::OpError;
 use crate::ops::{TensorType, check_dtype, same_dtypes};
@@ -18,7 +18,7 @@ pub struct IndexMap {
     pub terms: Vec<(usize, i64)>,
     /// Added to the sum of terms.
     pub offset: i64,
-    /// Divides the sum; where it leaves a remainder the read is zero.
+    /// Divides the sum; if it leaves a remainder, the read gives zero.
     pub divisor: i64,
 }
 
@@ -28,7 +28,7 @@ impl IndexMap {
         IndexMap { terms: vec![(axis, 1)], offset: 0, divisor: 1 }
     }
 
-    /// The axis, if the map reads at exactly one axis.
+    /// The axis, if the map reads exactly one axis.
     pub fn plain(&self) -> Option<usize> {
         match self.terms[..] {
             [(axis, 1)] if self.offset == 0 && self.divisor == 1 => Some(axis),
@@ -42,7 +42,7 @@ impl IndexMap {
 pub struct Contraction {
     /// The size of every axis.
     pub sizes: Vec<usize>,
-    /// Which axis each output axis is; the others are summed over.
+    /// Which axis each output axis is; all others are summed over.
     pub out: Vec<usize>,
     /// How each axis of the left operand is read.
     pub lhs: Vec<IndexMap>,
@@ -73,8 +73,8 @@ impl Contraction {
         (0..self.sizes.len()).filter(|axis| !self.out.contains(axis)).collect()
     }
 
-    /// The contraction that gives the gradient at the left operand (of the given shape) from the
-    /// upstream gradient (its left operand) and `rhs` (its right operand).
+    /// The contraction that computes the gradient with respect to the left operand (of the given shape). Its
+    /// left operand is the upstream gradient, its right operand is `rhs`.
     pub fn gradient_lhs(&self, lhs: &Shape) -> Contraction {
         self.gradient(&self.lhs, &self.rhs, lhs)
     }
@@ -128,7 +128,7 @@ impl Contraction {
         Contraction { sizes, out, lhs: upstream, rhs: other }.without_axes(&gone)
     }
 
-    /// Drops axes that nothing reads any more and renumbers the rest.
+    /// Drops axes that nothing reads any more, and renumbers the rest.
     fn without_axes(mut self, gone: &[usize]) -> Contraction {
         let mut number = vec![usize::MAX; self.sizes.len()];
         let mut sizes = Vec::new();
@@ -157,7 +157,7 @@ pub(crate) fn kind(
     Ok((contraction.output(), dtype))
 }
 
-/// An operand has one map per axis, and an axis read plainly is read whole.
+/// Checks that an operand has one map per axis, and that an axis with a plain map is read completely.
 fn check_maps(contraction: &Contraction, maps: &[IndexMap], shape: Shape) -> Result<(), OpError> {
     if maps.len() != shape.rank() {
         let what = format!("one index map per axis: {shape}");
@@ -172,7 +172,7 @@ fn check_maps(contraction: &Contraction, maps: &[IndexMap], shape: Shape) -> Res
     Ok(())
 }
 
-/// The gradient at the left operand, or at the right one.
+/// The gradient with respect to the left or the right operand.
 pub(crate) fn gradient<'g>(
     contraction: &Contraction,
     lhs: Var<'g>,
@@ -187,7 +187,7 @@ pub(crate) fn gradient<'g>(
     }
 }
 
-/// Where one operand axis is read, with a coefficient for every axis of the contraction.
+/// How one operand axis is read, with a coefficient for every axis of the contraction.
 struct AxisRead {
     coefficients: Vec<i64>,
     /// The coefficient of the inner axis.
@@ -195,11 +195,11 @@ struct AxisRead {
     divisor: i64,
     size: i64,
     stride: i64,
-    /// `Σ coefficient · axis + offset`, the inner axis left out.
+    /// `Σ coefficient · axis + offset`, without the inner axis.
     sum: i64,
 }
 
-/// The settings of the inner axis at which every read exists: `first, first + step, …`, `count` long.
+/// The positions of the inner axis at which every read exists: `first, first + step, …`, `count` of them.
 struct InnerRun {
     first: i64,
     step: i64,
@@ -208,8 +208,8 @@ struct InnerRun {
 
 /// The value in f64, by direct evaluation over all axes.
 ///
-/// One axis, the longest, is the inner loop. For each setting of the others the range of the inner
-/// axis on which every read exists is solved for, so that the loop itself tests nothing.
+/// One axis, the longest, is the inner loop. For each position of the others, it computes the range of the
+/// inner axis on which every read exists, so that the loop itself needs no tests.
 pub(crate) fn value(
     c: &Contraction,
     lhs: &[f64],
@@ -241,7 +241,7 @@ pub(crate) fn value(
             let result = StridedWalk { at: y_base + y_step * run.first, step: y_step * run.step };
             accumulate(&mut y, result, lhs, left, rhs, right, run.count);
         }
-        // The next setting of the other axes, the last one fastest.
+        // The next position of the other axes, the last one fastest.
         let mut others = (0..c.sizes.len()).rev().filter(|&axis| Some(axis) != inner);
         let more = others.any(|axis| {
             let more = at[axis] + 1 < c.sizes[axis];
@@ -259,7 +259,7 @@ pub(crate) fn value(
 
 fn reads(c: &Contraction, maps: &[IndexMap], shape: &Shape, inner: Option<usize>) -> Vec<AxisRead> {
     let (a, b) = (maps.len(), shape.rank());
-    assert_eq!(a, b, "contract: one index map an operand axis: {shape} ({a} vs {b})");
+    assert_eq!(a, b, "contract: one index map per operand axis: {shape} ({a} vs {b})");
     let mut reads = Vec::with_capacity(maps.len());
     for ((map, &size), stride) in maps.iter().zip(shape.iter()).zip(shape.strides()) {
         let mut coefficients = vec![0; c.sizes.len()];
@@ -270,8 +270,8 @@ fn reads(c: &Contraction, maps: &[IndexMap], shape: &Shape, inner: Option<usize>
     reads
 }
 
-/// The settings `0..size` of the inner axis at which all reads exist; `period` is the distance after
-/// which divisibility repeats.
+/// The positions in `0..size` of the inner axis at which all reads exist; `period` is the distance after which
+/// divisibility repeats.
 fn solve(reads: &[AxisRead], size: i64, period: i64) -> Option<InnerRun> {
     let (mut low, mut high) = (0, size - 1);
     for read in reads {

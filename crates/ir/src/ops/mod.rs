@@ -1,5 +1,5 @@
-//! The ops by family. A family's table, or an op's file, holds all that is known of it: its shape rule, its gradient
-//! and its value in f64.
+//! The ops by family. A family's table, or an op's file, holds everything about it: its shape rule, its
+//! gradient and its value in f64.
 //!
 //! [`Op`](crate::Op) names them all. [`Op::infer`](crate::Op::infer), the gradient and the reference only look up here.
 
@@ -52,7 +52,7 @@ pub(crate) fn check_dtype(op: &'static str, dtype: DType, ok: bool) -> Result<()
     if ok { Ok(()) } else { Err(OpError::DType { op, dtype, help }) }
 }
 
-/// One entry per axis.
+/// Checks that there is one entry per axis.
 pub(crate) fn check_count(
     op: &'static str,
     entries: &str,

@@ -1,4 +1,4 @@
-//! Tensors laid into one array, one behind the other, with zeros in gaps.
+//! Pack: tensors copied into one array, one after another, with zeros in the gaps.
 
 use crate::dtype::DType;
 use crate::error::OpError;
@@ -16,7 +16,7 @@ pub(crate) fn kind(operands: &[TensorType], offsets: &[usize], len: usize) -> Re
     Ok((Shape::new(&[len]), dtype))
 }
 
-/// The gradient at the part that begins at `offset`.
+/// The gradient of the part that starts at `offset`.
 pub(crate) fn gradient<'g>(part: Var<'g>, g: Var<'g>, offset: usize) -> Var<'g> {
     let shape = part.shape();
     g.slice(vec![Span { start: offset, len: shape.numel(), step: 1 }]).reshape(shape)

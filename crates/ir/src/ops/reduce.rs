@@ -1,7 +1,7 @@
-//! The reduce family: one row per op. Reduced axes leave the shape.
+//! The reduce family: one row per op. Reduced axes are removed from the shape.
 //!
-//! `f16` is summed in `f32` and rounded once. NaN comes through every reduction. A new op is a variant of [`Reduce`]
-//! and a row at the same place.
+//! `f16` is summed in `f32` and rounded once. NaN propagates through every reduction. To add an op, add a
+//! variant to [`Reduce`] and a row at the same position.
 
 use crate::dtype::{DType, Scalar};
 use crate::error::OpError;
@@ -15,7 +15,7 @@ use crate::var::Var;
 /// A gradient rule: a formula in `(x, y, g, axes)`, with `y` and `g` already expanded to `x`'s shape.
 pub type ReduceRule = for<'g> fn(Var<'g>, Var<'g>, Var<'g>, &[usize]) -> Var<'g>;
 
-/// What a reduction is.
+/// Everything about a reduction.
 pub struct ReduceRow {
     /// The op that the row belongs to.
     pub op: Reduce,
@@ -23,13 +23,13 @@ pub struct ReduceRow {
     pub name: &'static str,
     /// Whether the result is a position.
     pub index: bool,
-    /// Whether combining rounds, so that parts of a result are kept in `f32`.
+    /// Whether combining rounds, so that partial results are kept in `f32`.
     pub rounds: bool,
-    /// The value that changes nothing when combined, given the register type's lowest and highest.
+    /// The identity element, given the lowest and highest values of the register type.
     pub identity: fn(f64, f64) -> f64,
-    /// Whether that is also the value of no elements; the others refuse to reduce nothing.
+    /// Whether that is also the result for no elements; other reductions reject empty axes.
     pub takes_nothing: bool,
-    /// The gradient; `None`: an index, which carries none.
+    /// The gradient; `None` for positions, which carry none.
     pub gradient: Option<ReduceRule>,
     /// The range that tests sample from.
     pub range: (f64, f64),
@@ -133,7 +133,7 @@ const ROWS: [ReduceRow; 6] = [
     },
 ];
 
-/// Elements equal to the extreme share the gradient equally.
+/// Elements equal to the maximum or minimum share the gradient equally.
 fn share<'g>(x: Var<'g>, y: Var<'g>, g: Var<'g>, axes: &[usize]) -> Var<'g> {
     let hit = x.equal(y);
     let (one, zero) = (g.like(1.0), g.like(0.0));
@@ -143,11 +143,11 @@ fn share<'g>(x: Var<'g>, y: Var<'g>, g: Var<'g>, axes: &[usize]) -> Var<'g> {
     g * (hit / count)
 }
 
-/// The gradient of a product at an element is the product of the others, without a division: right
-/// where elements are zero, and differentiable again.
+/// The gradient of a product with respect to an element is the product of the other elements. It is computed
+/// without a division, so it is right where elements are zero, and can be differentiated again.
 ///
-/// A tree of products of pairs is built from the elements up. On the way down, what is beside a
-/// node is all that lies under the node above it but not under itself, times the node's sibling.
+/// A tree of pairwise products is built from the elements up. On the way down, each node gets the product of
+/// all elements that are not below it: its parent's such product, times the node's sibling.
 fn others<'g>(x: Var<'g>, _: Var<'g>, g: Var<'g>, axes: &[usize]) -> Var<'g> {
     let shape = x.shape();
     if shape.numel() == 0 {
@@ -162,7 +162,7 @@ fn others<'g>(x: Var<'g>, _: Var<'g>, g: Var<'g>, axes: &[usize]) -> Var<'g> {
     g * beside.reshape(moved.shape()).permute(&permute::inverse(&order))
 }
 
-/// For every element of `[rows, length]` the product of the others in its row.
+/// For every element of `[rows, length]`, the product of the others in its row.
 fn beside(x: Var<'_>, rows: usize, length: usize) -> Var<'_> {
     let width = length.next_power_of_two();
     let mut levels = vec![with_ones(x, rows, width)];
@@ -182,7 +182,7 @@ fn beside(x: Var<'_>, rows: usize, length: usize) -> Var<'_> {
     above.slice(vec![Span::first(rows), Span::first(length)])
 }
 
-/// Rows made longer by ones.
+/// Rows padded with ones.
 fn with_ones(x: Var<'_>, rows: usize, width: usize) -> Var<'_> {
     let length = x.shape()[1];
     if width == length {
@@ -213,7 +213,7 @@ impl Reduce {
         &TABLE[self as usize]
     }
 
-    /// The result's shape and dtype, or why there is none.
+    /// The result's shape and dtype, or an error.
     pub(crate) fn kind(self, (shape, dtype): TensorType, axes: &[usize]) -> Result<TensorType, OpError> {
         let op = self.row().name;
         check_axes(op, shape, axes)?;
@@ -227,7 +227,8 @@ impl Reduce {
         Ok((shape.without(axes), if self.is_index() { DType::I32 } else { dtype }))
     }
 
-    /// The gradient at `x`: its row's rule, with the result and its gradient spread over the reduced axes.
+    /// The gradient with respect to `x`: its row's rule, with the result and its gradient expanded over the
+    /// reduced axes.
     pub(crate) fn gradient<'g>(self, x: Var<'g>, y: Var<'g>, g: Var<'g>, axes: &[usize]) -> Option<Var<'g>> {
         let rule = self.row().gradient?;
         let spread = |of: Var<'g>| of.reshape(x.shape().ones_at(axes)).expand(x.shape());
@@ -240,19 +241,19 @@ impl Reduce {
         self.row().index
     }
 
-    /// Whether an empty set of elements has a value.
+    /// Whether the reduction of no elements has a value.
     pub fn takes_nothing(self) -> bool {
         self.row().takes_nothing
     }
 
-    /// The value that changes nothing when combined (of the register type); infinite for the extremes of floats.
+    /// The identity element (of the register type); infinite for the maximum and minimum of floats.
     pub fn identity(self, dtype: DType) -> Scalar {
         let register = dtype.register();
         let (low, high) = match register {
             DType::F32 | DType::F64 => (-INF, INF),
             DType::I32 => (i32::MIN as f64, i32::MAX as f64),
             DType::U32 => (0.0, u32::MAX as f64),
-            // The floats are beyond what these have, and are held inside their range.
+            // These floats lie at or beyond the range, and are clamped to it.
             DType::I64 => (i64::MIN as f64, i64::MAX as f64),
             DType::U64 => (0.0, u64::MAX as f64),
             _ => (0.0, 1.0),

@@ -1,4 +1,4 @@
-//! One of two elements by a condition.
+//! Select: one of two elements, chosen by a condition.
 
 use crate::dtype::DType;
 use crate::error::OpError;
@@ -19,7 +19,7 @@ pub(crate) fn kind(
     Ok((condition, a.1))
 }
 
-/// The gradient at `a`, or at `b`.
+/// The gradient with respect to `a` or `b`.
 pub(crate) fn gradient<'g>(condition: Var<'g>, g: Var<'g>, at_a: bool) -> Var<'g> {
     let zero = g.like(0.0);
     if at_a { condition.select(g, zero) } else { condition.select(zero, g) }

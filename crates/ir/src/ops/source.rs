@@ -1,4 +1,4 @@
-//! Ops without operands that carry a gradient: positions and random bits.
+//! Ops without differentiable operands: positions and random bits.
 
 use crate::dtype::DType;
 use crate::error::OpError;
@@ -7,9 +7,9 @@ use crate::philox;
 use crate::reference::Values;
 use crate::shape::Shape;
 
-/// The most positions that `i32` can name.
+/// The most positions that `i32` can represent.
 const MOST_POSITIONS: usize = 1 << 31;
-/// The most elements that a random tensor tells apart.
+/// The most elements that a random tensor can distinguish.
 const MOST_RANDOM: usize = 1 << 32;
 
 pub(crate) fn iota(count: usize) -> Result<TensorType, OpError> {

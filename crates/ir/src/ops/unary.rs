@@ -1,6 +1,6 @@
 //! The unary family: one row per op, with its value, its WGSL, its gradient and how it is tested.
 //!
-//! A new op is a variant of [`Unary`] and a row at the same place.
+//! To add an op, add a variant to [`Unary`] and a row at the same position.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 
@@ -13,22 +13,22 @@ use crate::var::Var;
 /// A gradient rule: a formula in `(x, y, g)`.
 pub type UnaryRule = for<'g> fn(Var<'g>, Var<'g>, Var<'g>) -> Var<'g>;
 
-/// What a unary op is: everything the rest of the project needs to know of it.
+/// Everything about a unary op.
 pub struct UnaryRow {
     /// The op that the row belongs to.
     pub op: Unary,
     /// The name in errors, plans and tests.
     pub name: &'static str,
-    /// Whether computing it again costs enough to rather store the result.
+    /// Whether recomputing it is so expensive that the result should be stored.
     pub costly: bool,
     /// The value on floats.
     pub value: fn(f64) -> f64,
-    /// The value on integers and truth values, where the op takes them.
+    /// The value on integers and booleans, if the op accepts them.
     pub int: Option<fn(i64) -> i64>,
-    /// The WGSL expression, in `x`, an `f32` (or an integer, where the renderer has no other text for those).
+    /// The WGSL expression in `x`, an `f32` (or an integer, if the renderer has no other text for integers).
     pub wgsl: &'static str,
-    /// The gradient at `x` from `(x, y, g)`: the input, the result and the gradient at the result. `None`: zero almost
-    /// everywhere.
+    /// The gradient at `x` from `(x, y, g)`: the input, the result and the gradient at the result. `None` if it
+    /// is zero almost everywhere.
     pub gradient: Option<UnaryRule>,
     /// The range that tests sample inputs from.
     pub range: (f64, f64),
@@ -53,11 +53,11 @@ pub enum Unary {
     Sign,
     /// `e^x`
     Exp,
-    /// Natural logarithm; a subnormal number counts as itself, or as zero where the device takes it for that
+    /// Natural logarithm; a device may flush a subnormal input to zero
     Log,
     /// `2^x`
     Exp2,
-    /// Logarithm to base 2; subnormal numbers as for the natural one
+    /// Logarithm to base 2; subnormal inputs as for the natural logarithm
     Log2,
     /// Square root
     Sqrt,
@@ -65,17 +65,17 @@ pub enum Unary {
     Rsqrt,
     /// `1 / x`
     Recip,
-    /// Sine, right for every finite number
+    /// Sine, accurate for every finite number
     Sin,
-    /// Cosine, right for every finite number
+    /// Cosine, accurate for every finite number
     Cos,
-    /// Hyperbolic tangent; odd, never beyond one, and one where it rounds to that
+    /// Hyperbolic tangent; odd, never beyond one, and exactly one where it rounds to that
     Tanh,
-    /// Error function; odd, never beyond one, and one where it rounds to that
+    /// Error function; odd, never beyond one, and exactly one where it rounds to that
     Erf,
     /// `1 / (1 + e^-x)`
     Sigmoid,
-    /// `max(x, 0)`; its slope at zero is zero
+    /// `max(x, 0)`; its derivative at zero is zero
     Relu,
     /// Largest integer not above `x`
     Floor,
@@ -83,13 +83,13 @@ pub enum Unary {
     Ceil,
     /// Nearest integer, ties to even
     Round,
-    /// 1 where `x` is finite, 0 where it is infinite or no number
+    /// 1 where `x` is finite, 0 where it is infinite or NaN
     Finite,
-    /// Logical not of truth values, bitwise not of integers
+    /// Logical not of booleans, bitwise not of integers
     Not,
-    /// `ln(1 + x)`, also where `1 + x` rounds to 1
+    /// `ln(1 + x)`, accurate even where `1 + x` rounds to 1
     Log1p,
-    /// `e^x - 1`, also where `e^x` rounds to 1
+    /// `e^x - 1`, accurate even where `e^x` rounds to 1
     Expm1,
 }
 
@@ -416,13 +416,13 @@ impl Unary {
         &TABLE[self as usize]
     }
 
-    /// The result's shape and dtype, or why there is none.
+    /// The result's shape and dtype, or an error.
     pub(crate) fn kind(self, x: TensorType) -> Result<TensorType, OpError> {
         check_dtype(self.row().name, x.1, self.takes(x.1))?;
         Ok(x)
     }
 
-    /// Whether the op takes elements of `dtype`.
+    /// Whether the op accepts elements of `dtype`.
     pub fn takes(self, dtype: DType) -> bool {
         match self {
             Unary::Not => dtype == DType::Bool || (dtype.is_int() && dtype.is_compute()),
@@ -431,16 +431,16 @@ impl Unary {
         }
     }
 
-    /// The value on an integer or truth value of `dtype` (a `u64` by its bits), where the op takes them.
+    /// The value on an integer or boolean of `dtype` (a `u64` as its bits), if the op accepts it.
     pub fn whole(self, dtype: DType, x: i64) -> Option<i64> {
-        // On truth values `not` is logical: all bits of 1 inverted would still be true.
+        // On booleans `not` is logical: inverting all bits of 1 would still give true.
         if self == Unary::Not && dtype == DType::Bool {
             return Some(1 - x);
         }
         Some(wrap(dtype, self.row().int?(x)))
     }
 
-    /// Whether computing it again costs enough to rather store the result.
+    /// Whether recomputing it is so expensive that the result should be stored.
     pub fn is_costly(self) -> bool {
         self.row().costly
     }

@@ -1,4 +1,4 @@
-//! Ops that take each element for itself: unary, binary, cast.
+//! Elementwise ops: unary, binary, cast.
 
 use super::Values;
 use crate::dtype::{DType, Scalar, wrap};
@@ -20,7 +20,7 @@ fn refuse(name: &str, dtype: DType) -> ! {
     panic!("{name}: dtype not supported: {dtype}")
 }
 
-/// `dtype` is the operands'.
+/// `dtype` is that of the operands.
 pub(super) fn binary(op: Binary, dtype: DType, a: &Values, b: &Values) -> Values {
     let row = op.row();
     match (a, b) {
@@ -39,7 +39,7 @@ pub(super) fn binary(op: Binary, dtype: DType, a: &Values, b: &Values) -> Values
     }
 }
 
-/// From elements of `from`.
+/// `from` is the dtype of the elements.
 pub(super) fn cast(dtype: DType, from: DType, x: &Values) -> Values {
     match x {
         Values::Float(x) => Values::from_f64(dtype, x),

@@ -1,4 +1,4 @@
-//! Where elements are: lists of positions, of which movement, index and reduce ops are made.
+//! Lists of element positions, which movement, index and reduce ops are built on.
 //!
 //! A position that does not exist ([`NOWHERE`]) reads as zero.
 
@@ -21,7 +21,7 @@ pub(crate) fn strides(shape: &Shape) -> Vec<isize> {
     shape.strides().into_iter().map(|stride| stride as isize).collect()
 }
 
-/// The strides of `shape` with zero on axes of size 1, so that they repeat.
+/// The strides of `shape`, with zero on axes of size 1, so that these broadcast.
 pub(crate) fn repeating(shape: &Shape) -> Vec<isize> {
     strides(shape)
         .into_iter()

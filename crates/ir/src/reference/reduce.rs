@@ -1,4 +1,4 @@
-//! Reductions: the elements around each kept position, combined.
+//! Reductions: for each kept position, combines the elements along the reduced axes.
 
 use super::Values;
 use super::positions::{positions, strides};
@@ -7,7 +7,7 @@ use crate::extremes::{larger, smaller};
 use crate::ops::reduce::Reduce;
 use crate::shape::Shape;
 
-/// `dtype` is the elements'.
+/// `dtype` is that of the elements.
 pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: &[usize]) -> Values {
     let of = strides(shape);
     let table = |keep: bool| {
@@ -43,7 +43,7 @@ pub(super) fn reduce(op: Reduce, dtype: DType, x: &Values, shape: &Shape, axes: 
             Values::Float(fold(x, &kept, &reduced, combine, nothing as f64))
         }
         Values::Int(x) => {
-            // A product keeps its low bits only.
+            // A product keeps only its low bits.
             let combine = match op {
                 Reduce::Max | Reduce::ArgMax => i64::max,
                 Reduce::Min | Reduce::ArgMin => i64::min,
@@ -61,13 +61,13 @@ fn unsigned(x: &[i64]) -> Vec<u64> {
     x.iter().map(|&x| x as u64).collect()
 }
 
-/// Combines the elements around each kept position; `nothing` where there are none.
+/// Combines the elements along the reduced axes for each kept position; `nothing` if there are none.
 fn fold<T: Copy>(x: &[T], kept: &[usize], reduced: &[usize], combine: fn(T, T) -> T, nothing: T) -> Vec<T> {
     let row = |&at: &usize| reduced.iter().map(|r| x[at + r]).reduce(combine).unwrap_or(nothing);
     kept.iter().map(row).collect()
 }
 
-/// The place in `reduced` of the first largest (or smallest) element, or of the first NaN.
+/// The index in `reduced` of the first largest (or smallest) element, or of the first NaN.
 fn best<T: Copy + PartialOrd>(op: Reduce, x: &[T], at: usize, reduced: &[usize]) -> i64 {
     let mut winner = 0;
     for (n, r) in reduced.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Every family against values worked out by hand.
+//! Every family, compared with values computed by hand.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn shape<const N: usize>(sizes: [usize; N]) -> Shape {
     Shape::new(&sizes)
 }
 
-/// Operands by value and dtype, applied to one op.
+/// Applies one op to operands given by shape, dtype and values.
 fn apply(op: Op, operands: &[(Shape, DType, Values)]) -> Values {
     let mut graph = Graph::new();
     let ids: Vec<NodeId> =
@@ -252,7 +252,7 @@ fn convolution_reads_zeros_outside() {
     assert_eq!(of(convolution([5, 3], (1, 1), -1, 1)), float(&[210.0, 321.0, 432.0, 543.0, 54.0]));
     // Stride 2, dilation 2, padding 2.
     assert_eq!(of(convolution([3, 3], (2, 2), -2, 1)), float(&[310.0, 531.0, 53.0]));
-    // Transposed: x is read at (i - k) / 2 where that is whole.
+    // Transposed: x is read at (i - k) / 2 where that is an integer.
     assert_eq!(of(convolution([4, 3], (1, -1), 0, 2)), float(&[1.0, 10.0, 102.0, 20.0]));
     // Reversed from the end.
     assert_eq!(of(convolution([2, 3], (-1, -1), 4, 1)), float(&[345.0, 234.0]));
@@ -260,7 +260,7 @@ fn convolution_reads_zeros_outside() {
 
 #[test]
 fn contraction_agrees_with_counting() {
-    // Many small maps against the definition, point by point.
+    // Many small maps, compared point by point with the definition.
     let mut seed = 1u32;
     let mut draw = |below: i64| {
         seed = seed.wrapping_mul(1664525).wrapping_add(1013904223);
@@ -353,7 +353,7 @@ fn scan_runs_both_ways() {
     assert_eq!(recurrence(0, false), [float(&[1.0, 0.0]), float(&[])]);
 }
 
-/// Quotient and remainder by ten, the latter as an integer.
+/// Quotient and remainder by ten; the remainder is an integer.
 #[derive(Debug, Hash)]
 struct Digits;
 
@@ -394,7 +394,7 @@ fn custom_outputs_are_picked() {
 fn only_what_is_needed_is_evaluated() {
     let mut graph = Graph::new();
     let x = graph.input(0, shape([2]), DType::F32);
-    // Input 1 is not given; evaluating it would panic.
+    // Input 1 is missing; evaluating it would panic.
     let missing = graph.input(1, shape([2]), DType::F32);
     graph.neg(missing);
     let y = graph.neg(x);

@@ -1,4 +1,4 @@
-//! From text to a graph. Start at [`Graph::parse`].
+//! Parses a graph from text. Start at [`Graph::parse`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::ops::unary::Unary;
 use crate::scan::Scan;
 use crate::shape::{MAX_RANK, Shape};
 
-/// A line that is no node.
+/// A line that is not a valid node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("graph text: {what}: line {line}")]
 pub struct GraphTextError {
@@ -29,8 +29,9 @@ pub struct GraphTextError {
 type Lines<'a> = std::iter::Peekable<Box<dyn Iterator<Item = (usize, &'a str)> + 'a>>;
 
 impl Graph {
-    /// Reads what [`Graph::show`] writes: a graph and its outputs. Names may be any words, empty lines and spaces at
-    /// the ends of lines mean nothing, and what follows the colon may be left out where the op's rule gives it.
+    /// Parses what [`Graph::show`] writes: a graph and its outputs. Names may be any words. Empty lines and
+    /// spaces at the ends of lines are ignored. The part after the colon may be left out if the op's rule
+    /// determines it.
     ///
     /// ```
     /// use farad_ir::Graph;
@@ -53,7 +54,7 @@ fn parse_graph(lines: &mut Lines) -> Result<(Graph, Vec<NodeId>), GraphTextError
         last = line;
         let fail = |what: String| GraphTextError { line, what };
         let find = |names: &HashMap<&str, NodeId>, name: &str| {
-            names.get(name).copied().ok_or_else(|| fail(format!("`{name}` is no name yet")))
+            names.get(name).copied().ok_or_else(|| fail(format!("`{name}` is not defined yet")))
         };
         if let Some(outputs) = text.strip_prefix("return") {
             let outputs = outputs.split([',', ' ']).filter(|name| !name.is_empty());
@@ -61,7 +62,7 @@ fn parse_graph(lines: &mut Lines) -> Result<(Graph, Vec<NodeId>), GraphTextError
             return Ok((graph, outputs?));
         }
         let (name, rest) =
-            text.split_once('=').ok_or_else(|| fail("a line is `name = op operands`".into()))?;
+            text.split_once('=').ok_or_else(|| fail("expected `name = op operands`".into()))?;
         let ParsedNode { head, arguments, operands, kind, region, opens } =
             ParsedNode::of(rest).map_err(fail)?;
         let operands: Vec<NodeId> =
@@ -70,20 +71,20 @@ fn parse_graph(lines: &mut Lines) -> Result<(Graph, Vec<NodeId>), GraphTextError
             let (body, outputs) = parse_graph(lines)?;
             let closed = lines.next().is_some_and(|(_, text)| text == "}");
             let scan = closed.then(|| scan(head, arguments, body, outputs)).flatten();
-            scan.ok_or_else(|| fail("no loop that ends with `}`".into()))?
+            scan.ok_or_else(|| fail("expected a loop that ends with `}`".into()))?
         } else {
-            op(head, arguments, kind).ok_or_else(|| fail(format!("no op of this form: {}", rest.trim())))?
+            op(head, arguments, kind).ok_or_else(|| fail(format!("unknown op: {}", rest.trim())))?
         };
         let of: Vec<TensorType> = operands.iter().map(|&id| (graph.shape(id), graph.dtype(id))).collect();
         let given = match (&op, kind) {
             (Op::Input(_) | Op::Parameter(_), kind) => {
-                kind.ok_or_else(|| fail("a leaf has a kind".into()))?
+                kind.ok_or_else(|| fail("a leaf needs a shape and dtype".into()))?
             }
             (op, _) => op.infer(&of).map_err(|error| fail(error.to_string()))?,
         };
         if let Some(kind) = kind.filter(|kind| *kind != given) {
             let [is, said] = [given, kind].map(|(shape, dtype)| format!("{dtype}{shape}"));
-            return Err(fail(format!("{head} gives something else ({is} vs {said})")));
+            return Err(fail(format!("{head} has another shape or dtype ({is} vs {said})")));
         }
         let (shape, dtype) = given;
         names.insert(name.trim(), graph.append(Node { op, operands, shape, dtype, location: None, region }));
@@ -91,7 +92,7 @@ fn parse_graph(lines: &mut Lines) -> Result<(Graph, Vec<NodeId>), GraphTextError
     Err(GraphTextError { line: last, what: "the text ends without `return`".into() })
 }
 
-/// The parts of a line behind the name.
+/// The parts of a line after the name.
 struct ParsedNode<'a> {
     head: &'a str,
     arguments: &'a str,
@@ -106,7 +107,8 @@ impl<'a> ParsedNode<'a> {
     fn of(text: &'a str) -> Result<ParsedNode<'a>, String> {
         let text = text.trim();
         let (text, opens) = text.strip_suffix('{').map_or((text, false), |text| (text.trim(), true));
-        // A contraction's arguments hold no colon but no braces either, so the last colon behind them is the kind's.
+        // A contraction's arguments contain no colon after the closing parenthesis, so the last colon there
+        // precedes the kind.
         let closing = text.rfind(')').map_or(0, |at| at + 1);
         let (text, kind) = match text[closing..].find(':') {
             Some(at) => (&text[..closing + at], Some(&text[closing + at + 1..])),
@@ -121,7 +123,7 @@ impl<'a> ParsedNode<'a> {
         };
         let (head, arguments, rest) = match text.find('(') {
             Some(open) => {
-                let close = text.rfind(')').ok_or("a parenthesis stays open")?;
+                let close = text.rfind(')').ok_or("a parenthesis is not closed")?;
                 (&text[..open], &text[open + 1..close], &text[close + 1..])
             }
             None => {
@@ -158,7 +160,7 @@ fn numbers(text: &str) -> Option<Vec<usize>> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
 }
 
-/// The op of a line; what a kind is needed for has none without it.
+/// The op of a line; `None` if the op needs a kind and there is none.
 fn op(head: &str, arguments: &str, kind: Option<TensorType>) -> Option<Op> {
     let number = || arguments.trim().parse::<usize>().ok();
     let list = || numbers(arguments);
@@ -208,7 +210,7 @@ fn op(head: &str, arguments: &str, kind: Option<TensorType>) -> Option<Op> {
     })
 }
 
-/// An op of the tables. A reduction has axes, which tells `max(1)` from `max`.
+/// An op of the tables. A reduction has axes, which distinguishes `max(1)` from `max`.
 fn row(head: &str, arguments: &str) -> Option<Op> {
     if !arguments.is_empty() {
         let reduce = Reduce::ALL.iter().find(|reduce| reduce.row().name == head)?;

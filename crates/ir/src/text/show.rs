@@ -1,4 +1,4 @@
-//! From a graph to its text. Start at [`Graph::show`].
+//! Writes a graph as text. Start at [`Graph::show`].
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::ops::contraction::{Contraction, IndexMap};
 use crate::scan::Scan;
 
-/// A graph and its outputs, to be written out.
+/// A graph and its outputs, to be displayed.
 pub struct GraphText<'a> {
     graph: &'a Graph,
     outputs: &'a [NodeId],
@@ -57,7 +57,7 @@ fn show_node(f: &mut fmt::Formatter<'_>, node: &Node, id: NodeId, indent: &str) 
     writeln!(f, "{indent}}}")
 }
 
-/// The op and what belongs to it.
+/// The op with its arguments.
 fn head(op: &Op) -> String {
     let list = |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let way = |descending: bool| if descending { "descending" } else { "ascending" };

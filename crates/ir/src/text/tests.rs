@@ -1,8 +1,8 @@
-//! What is written is read again, and what is no graph is refused by its line.
+//! What is written can be parsed again, and invalid text is rejected with its line.
 
 use crate::{Graph, gradient};
 
-/// One line at least of every op that can be read.
+/// At least one line for every op that can be parsed.
 const EVERY_OP: &str = "\
 n0 = input(0) : f32[4, 8]
 n1 = parameter(0) : u32[]
@@ -90,11 +90,11 @@ fn what_is_no_graph_is_refused_by_its_line() {
     let error = |text: &str| Graph::parse(text).unwrap_err().to_string();
     let x = "x = input(0) : f32[4]\n";
     assert_eq!(error(x), "graph text: the text ends without `return`: line 1");
-    assert_eq!(error(&format!("{x}\ny = exp z")), "graph text: `z` is no name yet: line 3");
-    assert_eq!(error(&format!("{x}y = exq x")), "graph text: no op of this form: exq x: line 2");
-    assert_eq!(error("x = input(0)\nreturn x"), "graph text: a leaf has a kind: line 1");
+    assert_eq!(error(&format!("{x}\ny = exp z")), "graph text: `z` is not defined yet: line 3");
+    assert_eq!(error(&format!("{x}y = exq x")), "graph text: unknown op: exq x: line 2");
+    assert_eq!(error("x = input(0)\nreturn x"), "graph text: a leaf needs a shape and dtype: line 1");
     let said = error(&format!("{x}y = exp x : f32[5]"));
-    assert_eq!(said, "graph text: exp gives something else (f32[4] vs f32[5]): line 2");
+    assert_eq!(said, "graph text: exp has another shape or dtype (f32[4] vs f32[5]): line 2");
     assert_eq!(error("x = input(0) : f99[4]"), "graph text: no kind: f99[4]: line 1");
-    assert_eq!(error("hello"), "graph text: a line is `name = op operands`: line 1");
+    assert_eq!(error("hello"), "graph text: expected `name = op operands`: line 1");
 }

@@ -1,9 +1,10 @@
-//! Loops written out: compilers of large GPUs leave them as they are, and registers want numbers.
+//! Unrolls loops in the text: the compilers of large GPUs do not, and arrays stay in registers only with
+//! constant indices.
 //!
-//! Invariant: an unrolled loop computes what the loop did.
+//! Invariant: an unrolled loop computes the same as the loop.
 
-/// Repeats the bodies of `for (var name = 0u; name < COUNT; name++) { // unroll`, with numbers for the name. `COUNT` is a
-/// number or a constant that the text declares by a number.
+/// Repeats the bodies of `for (var name = 0u; name < COUNT; name++) { // unroll`, with numbers for the name.
+/// `COUNT` is a number or a constant that the text declares as a number.
 pub(super) fn unroll(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut unrolled = String::with_capacity(8 * text.len());
@@ -47,7 +48,7 @@ fn repeat(lines: &[&str], sizes: &[(&str, usize)], out: &mut String) {
     }
 }
 
-/// The name and count of a loop that is to be unrolled.
+/// The name and count of a loop that is marked for unrolling.
 fn header<'a>(line: &'a str, sizes: &[(&str, usize)]) -> Option<(&'a str, usize)> {
     let inner = line.trim().strip_suffix("++) { // unroll")?.strip_prefix("for (var ")?;
     let (name, rest) = inner.split_once(" = 0u; ")?;

@@ -1,4 +1,4 @@
-//! The driver: one case is some inputs and a way to build a tensor from them.
+//! The driver: a case is some inputs and a function that builds a tensor from them.
 
 use farad_ir::reference::{Values, evaluate_outputs};
 use farad_ir::{DType, Graph, NodeId, OpError, Reduce, Shape, gradient};
@@ -29,7 +29,7 @@ impl Draw {
         (0..len).map(|_| self.uniform(range)).collect()
     }
 
-    /// `len` numbers, none closer to another than 0.2, in random order.
+    /// `len` numbers, no two closer than 0.2, in random order.
     pub fn distinct(&mut self, len: usize) -> Vec<f64> {
         let mut list: Vec<f64> = (0..len).map(|n| 0.3 * n as f64 - 1.0 + self.uniform((0.0, 0.1))).collect();
         for n in (1..len).rev() {
@@ -65,7 +65,7 @@ impl Sample {
     }
 }
 
-/// `Σ weights · (y + y²/2)` over all elements, so that no derivative of `y` drops out of the second order.
+/// `Σ weights · (y + y²/2)` over all elements, so that no second derivative of `y` vanishes.
 fn curved_sum(graph: &mut Graph, y: NodeId, weights: NodeId) -> NodeId {
     let square = graph.mul(y, y);
     let half = graph.scale(square, 0.5);
@@ -80,7 +80,7 @@ fn weighted_sum(graph: &mut Graph, y: NodeId, weights: NodeId) -> NodeId {
     graph.reduce(Reduce::Sum, product, &axes)
 }
 
-/// A case being checked: its graph so far, and a value for every input of it.
+/// A case being checked: its graph so far, and a value for each of its inputs.
 struct Case<'a> {
     name: &'a str,
     draw: Draw,
@@ -90,7 +90,8 @@ struct Case<'a> {
     wrt: Vec<NodeId>,
 }
 
-/// Checks first and second derivatives of what `build` makes of the samples, at every float sample.
+/// Checks the first and second derivatives of what `build` makes of the samples, with respect to every float
+/// sample.
 pub fn check(name: &str, samples: &[Sample], build: impl Fn(&mut Graph, &[NodeId]) -> NodeId) {
     let (mut case, firsts) = Case::first(name, samples, build);
     case.second(&firsts);
@@ -143,7 +144,7 @@ impl Case<'_> {
         for id in self.wrt.clone() {
             seconds.push(match gradient(&mut self.graph, slope, &[id]) {
                 Ok(second) => second[0],
-                // Differences must then be zero as well.
+                // Then the differences must be zero as well.
                 Err(OpError::NoPath { .. }) => self.graph.fill_like(id, 0.0),
                 Err(error) => panic!("{}, second order: {error}", self.name),
             });
@@ -151,14 +152,14 @@ impl Case<'_> {
         self.compare("second", slope, &seconds);
     }
 
-    /// Another input, of the shape of `like`.
+    /// A new input with the shape of `like`.
     fn weights(&mut self, like: NodeId) -> NodeId {
         let (shape, dtype) = (self.graph.shape(like), self.graph.dtype(like));
         self.inputs.push(Values::Float(self.draw.list(shape.numel(), (0.5, 1.5))));
         self.graph.input(self.inputs.len() - 1, shape, dtype)
     }
 
-    /// Compares gradients with differences of `target` along a random direction of each float sample.
+    /// Compares gradients with finite differences of `target` along a random direction of each float sample.
     fn compare(&mut self, order: &str, target: NodeId, gradients: &[NodeId]) {
         let Case { name, draw, graph, inputs, wrt } = self;
         let value = |inputs: &[Values]| evaluate_outputs(graph, inputs, &[], &[target])[0].to_f64()[0];
@@ -166,7 +167,7 @@ impl Case<'_> {
         let gradients = evaluate_outputs(graph, inputs, &[], gradients);
         let mut total = 0.0;
         for (id, g) in wrt.iter().zip(gradients) {
-            // Samples are the graph's first nodes, so that a node's place is its input's number.
+            // Samples are the graph's first nodes, so a node's index is its input's number.
             let (at, g) = (id.index(), g.to_f64());
             let direction = draw.list(g.len(), (-1.0, 1.0));
             let moved = |step: f64| {

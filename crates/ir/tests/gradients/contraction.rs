@@ -1,4 +1,4 @@
-//! Contractions: products in every arrangement, and convolutions against nested loops.
+//! Contractions: products in every arrangement, and convolutions compared with nested loops.
 
 use farad_ir::reference::evaluate_outputs;
 use farad_ir::{Contraction, Graph, IndexMap};
@@ -108,7 +108,7 @@ impl Convolution {
         }
     }
 
-    /// As a matter of loops.
+    /// The same with nested loops.
     fn direct(&self, x: &[f64], w: &[f64]) -> Vec<f64> {
         let (channels, [height, width], [rows, columns]) =
             (self.groups * self.inputs, self.image, self.kernel);
@@ -180,8 +180,8 @@ fn convolutions() {
 
 #[test]
 fn groups_read_by_a_sum() {
-    // Channels `group · inputs + input` of a flat image. The gradient divides by `inputs` on both
-    // sides, and so has no gradient of its own.
+    // Channels `group · inputs + input` of a flat image. The gradient divides by `inputs` on both sides, so it
+    // cannot be differentiated again.
     let case = Convolution { groups: 2, padding: 1, stride: 2, ..PLAIN };
     let mut draw = Draw(24);
     let [mut image, weights] = case.samples(&mut draw);

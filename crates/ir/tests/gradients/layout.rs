@@ -171,7 +171,7 @@ fn a_sorted_gradient_is_gathered_back() {
     let twice = gradient(&mut graph, once, &[x]).unwrap()[0];
     let scatters = graph.nodes.iter().filter(|node| matches!(node.op, Op::ScatterAdd(..))).count();
     let orders = graph.nodes.iter().filter(|node| matches!(node.op, Op::Order(_))).count();
-    // Each pass back takes the inverse of the order; the inverse of that is the order itself.
+    // Each backward pass takes the inverse of the order; the inverse of that is the order itself.
     assert_eq!((scatters, orders), (0, 3));
     let values = evaluate_outputs(&graph, &[Values::Float(vec![3.0, -1.0, 2.0, 0.5])], &[], &[g, twice]);
     assert_eq!(values[0], Values::Float(vec![27.0, 3.0, 12.0, 0.75]));

@@ -1,5 +1,5 @@
-//! Gradients against central differences, in f64, to second order: every row of the op tables and
-//! every family.
+//! Gradients compared with central differences, in f64, to second order: every row of the op tables and every
+//! family.
 //!
 //! Start at `check::check`, which all cases go through.
 

@@ -1,4 +1,4 @@
-//! How gradients travel: shared inputs, cut paths, checkpoints, and what is refused.
+//! How gradients propagate: shared inputs, cut paths, checkpoints, and rejected cases.
 
 use farad_ir::reference::{Values, evaluate_outputs};
 use farad_ir::{DType, Graph, NodeId, Op, OpError, Reduce, Shape, Unary, gradient};
@@ -9,7 +9,7 @@ fn float(x: &[f64]) -> Values {
     Values::Float(x.to_vec())
 }
 
-/// `x` of shape `[2]` and a graph that holds only it.
+/// `x` of shape `[2]`, and a graph that contains only it.
 fn start() -> (Graph, NodeId) {
     let mut graph = Graph::new();
     let x = graph.input(0, [2].into(), DType::F32);
@@ -67,7 +67,7 @@ fn gradients_at_inner_nodes() {
     let loss = total(&mut graph, y);
     let alone = gradient(&mut graph, loss, &[inner]).unwrap();
     assert_eq!(evaluate_outputs(&graph, &[float(&[3.0, -1.0])], &[], &alone), [float(&[18.0, 2.0])]);
-    // Asking for an inner node as well does not cut the path to what lies before it.
+    // Also asking for an inner node does not cut the path to the nodes before it.
     let both = gradient(&mut graph, loss, &[x, inner]).unwrap();
     let expected = [float(&[108.0, -4.0]), float(&[18.0, 2.0])];
     assert_eq!(evaluate_outputs(&graph, &[float(&[3.0, -1.0])], &[], &both), expected);

@@ -26,7 +26,7 @@ fn unary_rows() {
 #[test]
 fn binary_rows() {
     let mut draw = Draw(2);
-    // The gradient of a join is for parts among zeros: those of concatenations are checked in `testkit`.
+    // The gradient of a join assumes parts padded with zeros; concatenations are checked in `testkit`.
     let rows = Binary::ALL.iter().filter(|op| op.row().gradient.is_some() && **op != Binary::Join);
     let mut checked = 0;
     for &op in rows {
@@ -44,7 +44,7 @@ fn binary_rows() {
 
 #[test]
 fn remainder_beyond_the_first_period() {
-    // Quotients -2.5 … 3.5: whole parts differ, and none is near a jump.
+    // Quotients -2.5 … 3.5: their integer parts differ, and none is near a jump.
     let b = vec![1.1, 1.7, 2.3, 2.9, 0.7, -1.3];
     let a: Vec<f64> = b.iter().zip([-2.5, -1.4, -0.6, 1.3, 2.6, 3.5]).map(|(b, q)| b * q).collect();
     check("rem, wide", &[Sample::new([6], a), Sample::new([6], b)], |graph, x| {
@@ -95,7 +95,7 @@ fn select_takes_the_chosen_side() {
     let mut draw = Draw(4);
     let samples = [Sample::random(&mut draw, [3, 4]), Sample::random(&mut draw, [3, 4])];
     check("select", &samples, |graph, x| {
-        // The condition depends on an input but has no slope.
+        // The condition depends on an input but has no gradient.
         let limit = graph.fill_like(x[0], 0.3);
         let condition = graph.binary(Binary::Greater, x[0], limit);
         let square = graph.mul(x[0], x[1]);

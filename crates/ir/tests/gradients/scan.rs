@@ -1,4 +1,4 @@
-//! Scans: gradients at carries, sequences and constants, both ways, to second order.
+//! Scans: gradients of carries, sequences and constants, in both directions, to second order.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn recurrences() {
 
 #[test]
 fn sums_without_a_sequence() {
-    // Two carries, one of which the other one feeds; no sequences and no constants.
+    // Two carries, one of which depends on the other; no sequences and no constants.
     let mut body = Graph::new();
     let [a, b] = [0, 1].map(|n| body.input(n, [3].into(), DType::F32));
     let next_a = body.unary(Unary::Sin, b);
@@ -73,7 +73,7 @@ fn sums_without_a_sequence() {
 
 #[test]
 fn a_counter_among_the_carries() {
-    // The integer carry chooses a row of a constant table at every step.
+    // The integer carry selects a row of a constant table at every step.
     let mut body = Graph::new();
     let counter = body.input(0, [1, 1].into(), DType::I32);
     let state = body.input(1, [1, 2].into(), DType::F32);

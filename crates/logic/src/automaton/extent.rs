@@ -1,11 +1,11 @@
-//! The sizes of one roll-out: what CPU and GPU need beside the arrays.
+//! The sizes of one roll-out: what CPU and GPU need besides the arrays.
 
 use farad::{OpError, Shape};
 
 use super::op::Policy;
 use super::topology::Topology;
 
-/// Cells are worked on in groups of this many neighbors in memory; a seed's last group may have
+/// Cells are processed in groups of this many that are adjacent in memory. A seed's last group may contain
 /// cells that do not exist, whose values are never used.
 pub const GROUP: usize = 4;
 
@@ -24,7 +24,7 @@ pub struct RollOutExtent<'a> {
 }
 
 impl RollOutExtent<'_> {
-    /// Cells of one seed: all of a batch.
+    /// Cells per seed, over the whole batch.
     pub fn cells(&self) -> usize {
         self.batch * self.height * self.width
     }
@@ -39,7 +39,7 @@ impl RollOutExtent<'_> {
         self.seeds * self.cells() * self.topology.channels
     }
 
-    /// Steps between states that are kept.
+    /// Steps between kept states.
     pub fn stride(&self) -> usize {
         match self.policy {
             Policy::KeepAll | Policy::Recompute => 1,
@@ -53,19 +53,19 @@ impl RollOutExtent<'_> {
         self.steps.saturating_sub(1) / self.stride()
     }
 
-    /// Numbers of one step's activations, of all seeds: every cell of every group, existing or not.
+    /// Numbers in one step's activations, for all seeds: every cell of every group, existing or not.
     pub fn activation_len(&self) -> usize {
         self.seeds * self.groups() * GROUP * self.topology.activations()
     }
 
-    /// Numbers in the kept array: the kept states, then, if all is kept, the activations step by
-    /// step in an order that is the device's own.
+    /// Numbers in the kept array: the kept states, then, if everything is kept, the activations step by step,
+    /// in a layout specific to the device.
     pub fn kept_len(&self) -> usize {
         let activations = if self.policy == Policy::KeepAll { self.steps * self.activation_len() } else { 0 };
         (self.kept_states() * self.state_len() + activations).max(1)
     }
 
-    /// Words that say what the circuits are: coefficients and wires.
+    /// Words that describe the circuits: coefficients and wires.
     pub fn circuit_len(&self) -> usize {
         self.coefficients().numel() + self.seeds * self.topology.wires()
     }
@@ -99,7 +99,7 @@ impl RollOutExtent<'_> {
         for n in 0..count {
             if shapes[n] != wanted[n] {
                 let what =
-                    format!("{} have the wrong shape: {} where {} fit", names[n], shapes[n], wanted[n]);
+                    format!("{} have the wrong shape: {}, expected {}", names[n], shapes[n], wanted[n]);
                 let (a, b) = (shapes[n].numel(), wanted[n].numel());
                 return Err(OpError::Sizes { op: "automaton", what, a, b });
             }

@@ -1,9 +1,9 @@
 //! The two ops: a roll-out, and its backward pass.
 //!
-//! Operands of the roll-out: coefficients, wires, consumers, states, and fired if cells do not all
-//! fire (see [`Topology`] for the arrays); results: the states after the last step, and the kept
-//! array ([`RollOutExtent::kept_len`]). Operands of the backward pass: the same, then the kept array, then
-//! the gradient at the last states; results: gradients at coefficients and at the first states.
+//! Operands of the roll-out: coefficients, wires, consumers, states, and fired if not all cells fire (see
+//! [`Topology`] for the arrays). Results: the states after the last step, and the kept array
+//! ([`RollOutExtent::kept_len`]). Operands of the backward pass: the same, then the kept array, then the
+//! gradient of the last states. Results: gradients of the coefficients and of the first states.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use super::{cpu, gpu, reference};
 use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
 use crate::wires::Wires;
 
-/// What the forward pass leaves for the backward pass. The results are the same, bit for bit.
+/// What the forward pass keeps for the backward pass. The results are the same, bit for bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// The states before every step; a step's activations are computed again.
+    /// The states before every step; a step's activations are recomputed.
     #[default]
     Recompute,
     /// Every activation of every step.
     KeepAll,
-    /// The states before every n-th step; the states between are computed again, then as above.
+    /// The states before every n-th step; the states in between are recomputed, then as above.
     Every(usize),
 }
 
-/// The wiring of one automaton or several on a device.
+/// The wiring of one or several automata, on a device.
 #[derive(Clone, Debug)]
 pub struct Wiring {
     /// `[seeds, wires]`
@@ -60,7 +60,7 @@ impl RollOut {
     /// This many steps of this automaton.
     ///
     /// # Panics
-    /// If the topology makes no sense or there are no steps.
+    /// If the topology is invalid or there are no steps.
     #[track_caller]
     pub fn new(topology: Topology, steps: usize) -> RollOut {
         if let Err(what) = topology.check() {
@@ -70,7 +70,7 @@ impl RollOut {
         RollOut { topology: Arc::new(topology), steps, policy: Policy::default() }
     }
 
-    /// What is kept for the backward pass.
+    /// Sets what is kept for the backward pass.
     pub fn policy(mut self, policy: Policy) -> RollOut {
         self.policy = policy;
         self
@@ -98,7 +98,7 @@ impl RollOut {
     }
 }
 
-/// What both ops are made from.
+/// What both ops have in common.
 #[derive(Clone, Debug, Hash)]
 struct Stages {
     topology: Arc<Topology>,
@@ -108,7 +108,7 @@ struct Stages {
 }
 
 impl Stages {
-    /// Operands before those that only the backward pass has.
+    /// The number of operands without those that only the backward pass has.
     fn operands(&self) -> usize {
         4 + self.asynchronous as usize
     }
@@ -145,12 +145,12 @@ impl Stages {
     }
 }
 
-/// Operands split into what they are.
+/// Operands by role.
 pub(super) struct RollOutOperands<'a, T> {
     pub coefficients: &'a [T],
     pub states: &'a [T],
     pub fired: Option<&'a [T]>,
-    /// What the forward pass kept, and the gradient at its end; only the backward pass has them.
+    /// What the forward pass kept, and the gradient at the end; only in the backward pass.
     pub kept: &'a [T],
     pub upstream: &'a [T],
 }
@@ -188,7 +188,7 @@ impl CustomOp for RollOutOp {
         Ok(vec![(extent.states(), DType::F32), (Shape::new(&[extent.kept_len()]), DType::F32)])
     }
 
-    /// The kept array is the devices' own affair: here it is zero.
+    /// The kept array is internal to the devices; here it is zero.
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
         let extent = self.0.extent(shapes);
         let slices: Vec<&[f64]> = operands.iter().map(Vec::as_slice).collect();
@@ -211,7 +211,7 @@ impl CustomOp for RollOutOp {
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
         let extent = self.0.extent(shapes);
-        // Every step reads the states and writes the next, which may be among those that are kept.
+        // Every step reads the states and writes the next, which may be among the kept ones.
         let words = 2 * extent.steps * extent.state_len() + extent.circuit_len();
         Some((4 * words as u64, GATE_FLOPS * extent.evaluations()))
     }
@@ -267,7 +267,7 @@ impl CustomOp for RollOutGradients {
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
         let extent = self.0.extent(shapes);
-        // Every step reads its states and a gradient and writes another; what is computed again is the policy's.
+        // Every step reads its states and a gradient and writes another; recomputation depends on the policy.
         let words = 3 * extent.steps * extent.state_len()
             + extent.circuit_len()
             + extent.coefficients().numel()

@@ -1,4 +1,4 @@
-//! The meaning of the two ops, in double precision and as plainly as it can be said.
+//! The definition of the two ops, in double precision and as simple as possible.
 
 use farad_circuit::Edge;
 
@@ -20,7 +20,7 @@ struct One<'a> {
     wires: &'a [u32],
 }
 
-/// `0` for the wire and gate at these places; `gate(a, b)` of soft gates.
+/// The value of a soft gate with coefficients `c`.
 fn gate(c: &[f64], a: f64, b: f64) -> f64 {
     c[0] + c[1] * a + c[2] * b + c[3] * a * b
 }
@@ -63,7 +63,7 @@ impl<'a> One<'a> {
         layers
     }
 
-    /// Gradients at a circuit's inputs from those at its outputs; adds those at its coefficients.
+    /// Gradients of a circuit's inputs from those of its outputs; accumulates those of its coefficients.
     fn circuit_back(
         &self,
         layers: &[Vec<f64>],
@@ -117,7 +117,7 @@ impl<'a> One<'a> {
         CellTrace { perceived, update }
     }
 
-    /// The gradient at a cell's neighborhood, `[9, channels]`.
+    /// The gradient of a cell's neighborhood, `[9, channels]`.
     fn cell_back(&self, trace: &CellTrace, upstream: Vec<f64>, coefficients: &mut [f64]) -> Vec<f64> {
         let topology = self.extent.topology;
         let (channels, kernels, bits) = (topology.channels, topology.kernels, topology.bits());
@@ -140,7 +140,7 @@ impl<'a> One<'a> {
     }
 }
 
-/// The place of neighbor `n` of cell (y, x) in its grid, if there is one.
+/// The index of neighbor `n` of cell (y, x) in its grid, if there is one.
 fn neighbor(extent: &RollOutExtent, y: usize, x: usize, n: usize) -> Option<usize> {
     let shift = |at: usize, by: usize, size: usize| match extent.topology.edge {
         Edge::Wrap => Some((at + size + by - 1) % size),
@@ -149,7 +149,7 @@ fn neighbor(extent: &RollOutExtent, y: usize, x: usize, n: usize) -> Option<usiz
     Some(shift(y, n / 3, extent.height)? * extent.width + shift(x, n % 3, extent.width)?)
 }
 
-/// Every cell of a seed: its grid's first cell, its place in the grid, and its neighborhood's values.
+/// Every cell of a seed: its grid's first cell, its index in the grid, and its neighborhood's values.
 fn patches<'a>(
     extent: &'a RollOutExtent,
     states: &'a [f64],
@@ -168,7 +168,7 @@ fn patches<'a>(
     })
 }
 
-/// Whether a cell takes over its next state, as a weight.
+/// Whether a cell takes its next state, as a weight.
 fn fires(
     extent: &RollOutExtent,
     operands: &RollOutOperands<f64>,
@@ -212,7 +212,7 @@ pub fn forward(extent: &RollOutExtent, wires: &[u32], operands: &RollOutOperands
     (0..extent.seeds).flat_map(last).collect()
 }
 
-/// Gradients at the coefficients and at the first states.
+/// Gradients of the coefficients and of the first states.
 pub fn backward(
     extent: &RollOutExtent,
     wires: &[u32],

@@ -1,4 +1,4 @@
-//! What a cell is made of, and the layout of every array that the ops share.
+//! The structure of a cell, and the layout of every array that the ops share.
 
 use farad_circuit::Edge;
 
@@ -6,24 +6,23 @@ use crate::wires::Wires;
 
 /// The structure of an automaton of soft gates.
 ///
-/// A cell has `channels` numbers of state. Perception: each of `kernels` small circuits is applied to
-/// every channel of the 3×3 neighborhood on its own (row by row, 4 is the center); they share one
-/// wiring and have their own gates. Update: one circuit from the center's channels and everything
-/// perceived to the next state.
+/// A cell has `channels` numbers of state. Perception: each of `kernels` small circuits is applied to every
+/// channel of the 3×3 neighborhood separately (row by row, 4 is the center). They share one wiring but have
+/// their own gates. Update: one circuit from the center's channels and everything perceived to the next state.
 ///
 /// Arrays, for `seeds` independent automata at once:
 /// - coefficients `[seeds, gates, 4]`: perception gates of kernel 0 layer by layer, then those of
 ///   kernel 1, …, then update gates layer by layer;
-/// - wires `[seeds, wires]`, `u32`: `a | b << 16`, places in the layer before; the perception
-///   circuit's gates layer by layer (once for all kernels), then the update circuit's;
-/// - consumers `[seeds, consumers]`, `u32`: for each update layer the `inputs + 1` starts of the lists
+/// - wires `[seeds, wires]`, `u32`: `a | b << 16`, indices into the previous layer; the perception circuit's
+///   gates layer by layer (once for all kernels), then the update circuit's;
+/// - consumers `[seeds, consumers]`, `u32`: for each update layer, the `inputs + 1` offsets of the reader lists
 ///   of its inputs, then the lists: `2·gate + side`, where side 1 is operand `b`, ascending;
 /// - states `[seeds, batch, height, width, channels]`;
-/// - fired `[seeds, steps, height, width]`: 1 where a cell takes over its next state, 0 where it
-///   keeps its own; the same for all of a batch.
+/// - fired `[seeds, steps, height, width]`: 1 where a cell takes its next state, 0 where it keeps its own; the
+///   same for the whole batch.
 ///
-/// Inputs of the update circuit: the center's channels, then at
-/// `channels + (channel·bits + bit)·kernels + kernel` what was perceived.
+/// Inputs of the update circuit: the center's channels, then what was perceived, at
+/// `channels + (channel·bits + bit)·kernels + kernel`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Topology {
     /// Numbers of state per cell.
@@ -34,7 +33,7 @@ pub struct Topology {
     pub perception: Vec<usize>,
     /// Widths of the update circuit, inputs first; the last is `channels`.
     pub update: Vec<usize>,
-    /// What lies beyond the rim.
+    /// What lies beyond the edge.
     pub edge: Edge,
 }
 
@@ -54,7 +53,7 @@ impl Topology {
         self.update[1..].iter().sum()
     }
 
-    /// All gates with coefficients of their own.
+    /// All gates that have their own coefficients.
     pub fn gates(&self) -> usize {
         self.kernels * self.perception_gates() + self.update_gates()
     }
@@ -69,8 +68,8 @@ impl Topology {
         self.update.windows(2).map(|pair| pair[0] + 1 + 2 * pair[1]).sum()
     }
 
-    /// Values of one cell at one step that the backward pass needs: inputs of the update circuit and
-    /// outputs of all its layers but the last.
+    /// Values of one cell at one step that the backward pass needs: inputs of the update circuit, and outputs
+    /// of all its layers except the last.
     pub fn activations(&self) -> usize {
         self.update[..self.update.len() - 1].iter().sum()
     }
@@ -80,7 +79,7 @@ impl Topology {
         self.channels * self.kernels * self.perception_gates() + self.update_gates()
     }
 
-    /// Says what is wrong, if anything.
+    /// Checks the topology; returns what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let wanted = self.channels * (1 + self.kernels * self.perception.last().copied().unwrap_or(0));
         let widest = self.perception.iter().chain(&self.update).max().copied().unwrap_or(0);
@@ -90,19 +89,19 @@ impl Topology {
             Err(format!("perception starts at 9 neighbors and has a layer ({:?})", self.perception))
         } else if self.update.len() < 2 || self.update[0] != wanted {
             let first = self.update.first().copied().unwrap_or(0);
-            Err(format!("the update circuit's inputs do not fit ({first} vs {wanted})"))
+            Err(format!("the update circuit has a wrong number of inputs ({first} vs {wanted})"))
         } else if self.update.last() != Some(&self.channels) {
             let last = self.update[self.update.len() - 1];
             Err(format!("the update circuit's outputs are not the channels ({last} vs {})", self.channels))
         } else if widest > 1 << 16 || self.perception.contains(&0) || self.update.contains(&0) {
-            Err(format!("widths lie between 1 and 65536 ({:?}, {:?})", self.perception, self.update))
+            Err(format!("widths must be between 1 and 65536 ({:?}, {:?})", self.perception, self.update))
         } else {
             Ok(())
         }
     }
 
-    /// The wiring of one automaton as the reference has it: the first perception layer pairs the
-    /// neighbors with the center, all others are wired `unique`.
+    /// The wiring of one automaton as published: the first perception layer pairs the neighbors with the
+    /// center, all others are wired `unique`.
     ///
     /// # Panics
     /// If a layer has fewer than half as many gates as inputs.

@@ -50,7 +50,7 @@ impl TrainingKind for BooleanTables {
         if settings.data.is_empty() {
             return Err(TrainError::NeedsData { subject: NAME.into() }.into());
         }
-        // Whoever opens the run later may stand elsewhere.
+        // The run may be opened later from another folder.
         if let Ok(path) = std::path::absolute(&settings.data) {
             settings.data = path.display().to_string();
         }
@@ -115,7 +115,7 @@ impl TrainingKind for BooleanTables {
     }
 }
 
-/// Everything that a training is made of.
+/// Everything that a training consists of.
 struct ReadyBoolean {
     settings: BooleanSettings,
     learner: Learner,

@@ -1,18 +1,19 @@
 //! Terms that correct wrong rows.
 //!
-//! A term is a product of inputs or their opposites. It starts as one wrong row and loses literals for as long as it holds of
-//! no row that is right; the output is then turned where a term holds. So a circuit ends exact on its rows, whatever
-//! it had learned, and the better it had learned, the fewer terms there are.
+//! A term is a product of inputs or their negations. It starts as one wrong row and loses literals as long as
+//! it matches no right row; the output is flipped where a term is true. So the circuit ends exact on its rows,
+//! whatever it had learned; the better it had learned, the fewer terms are needed.
 
 use farad_circuit::{Gate, Netlist, Simulator, Wire};
 
 use super::table::BitRows;
 use crate::error::Result;
 
-/// A product of literals: inputs, and what they must be.
+/// A product of literals: inputs, and their required values.
 type Term = Vec<(usize, bool)>;
 
-/// The circuit with terms for the rows that it has wrong, and how many. Rows have an input for each of the circuit's.
+/// The circuit with terms for its wrong rows, and the number of terms. Rows have one input for each of the
+/// circuit's.
 pub fn patch(netlist: &Netlist, rows: &BitRows) -> Result<(Netlist, usize)> {
     let seen = Simulator::new(netlist)?.run(&rows.slices());
     let mut patched = netlist.clone();
@@ -31,7 +32,7 @@ pub fn patch(netlist: &Netlist, rows: &BitRows) -> Result<(Netlist, usize)> {
     Ok((patched, count))
 }
 
-/// Terms that hold of the wrong rows, each of some, and of no other.
+/// Terms that cover the wrong rows, each some of them, and no other rows.
 fn terms(rows: &BitRows, wrong: Vec<u64>) -> Vec<Term> {
     let right: Vec<u64> = wrong.iter().enumerate().map(|(word, wrong)| !wrong & rows.mask(word)).collect();
     let mut left = wrong;
@@ -49,7 +50,7 @@ fn first(rows: &[u64]) -> Option<usize> {
     rows.iter().position(|&word| word != 0).map(|word| word * 64 + rows[word].trailing_zeros() as usize)
 }
 
-/// The term of a row without the literals that it does not need to keep clear of `others`.
+/// The term of a row, without literals that are not needed to exclude `others`.
 fn widest(rows: &BitRows, row: usize, others: &[u64]) -> Term {
     let value = |plane: &[u64]| plane[row / 64] >> (row % 64) & 1 == 1;
     let mut term: Term = rows.inputs.iter().map(|plane| value(plane)).enumerate().collect();
@@ -62,7 +63,7 @@ fn widest(rows: &BitRows, row: usize, others: &[u64]) -> Term {
     term
 }
 
-/// The rows that a term holds of.
+/// The rows that match a term.
 fn holds(rows: &BitRows, term: &Term) -> Vec<u64> {
     let all = (0..rows.count.div_ceil(64)).map(|word| rows.mask(word)).collect::<Vec<u64>>();
     term.iter().fold(all, |held, &(input, value)| {
@@ -71,7 +72,7 @@ fn holds(rows: &BitRows, term: &Term) -> Vec<u64> {
     })
 }
 
-/// The gates of a term. One without literals holds always.
+/// The gates of a term. A term without literals is always true.
 fn product(netlist: &mut Netlist, term: &Term) -> Wire {
     let pairs: Vec<Wire> = term.chunks(2).map(|pair| literals(netlist, pair)).collect();
     tree(netlist, Gate::AND, pairs).unwrap_or_else(|| netlist.gate(Gate::TRUE, Wire(0), Wire(0)))
@@ -91,7 +92,7 @@ fn literals(netlist: &mut Netlist, pair: &[(usize, bool)]) -> Wire {
     }
 }
 
-/// All wires joined by a gate, two by two; none of none.
+/// All wires combined by a gate, as a balanced tree; `None` if there are no wires.
 fn tree(netlist: &mut Netlist, gate: Gate, mut wires: Vec<Wire>) -> Option<Wire> {
     while wires.len() > 1 {
         let join = |pair: &[Wire]| match *pair {
@@ -119,7 +120,7 @@ mod tests {
             let gate = netlist.gate(Gate::OR, wires[0], last);
             netlist.output("y", gate);
             netlist.output("z", last);
-            // All rows differ: they begin with their number.
+            // All rows differ: they begin with their index.
             let row = |n: usize| (0..inputs).map(|bit| n >> bit & 1 == 1).collect::<Vec<bool>>();
             let planes = |bit: &mut dyn FnMut(usize) -> bool| {
                 let mut words = vec![0u64; count.div_ceil(64)];

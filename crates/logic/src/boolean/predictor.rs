@@ -15,7 +15,7 @@ pub struct FunctionInUse {
 }
 
 impl FunctionInUse {
-    /// Of a run: the circuit that `farad eval` judges.
+    /// From a run: the circuit that `farad eval` judges.
     pub fn of(run: &Run) -> Result<FunctionInUse> {
         let netlist = simplified(run)?;
         let targets: Vec<String> = netlist.outputs.iter().map(|output| output.name.clone()).collect();

@@ -1,7 +1,7 @@
-//! The end of a run: the circuit is corrected, simplified, proved and judged, then written down.
+//! The end of a run: the circuit is corrected, simplified, proved and judged, then written.
 //!
-//! [`judge`] only looks; [`conclude`] also writes `circuits/`, `plots/` and `report.md`. Both start from the run's checkpoint
-//! and its table.
+//! [`judge`] writes nothing; [`conclude`] also writes `circuits/`, `plots/` and `report.md`. Both start from
+//! the run's checkpoint and its table.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use super::table::{BitRows, TruthTable};
 use super::trainee::LearnedFunction;
 use crate::error::Result;
 
-/// What is known of a run's circuit.
+/// The results of a run's circuit.
 pub struct BooleanVerdict {
     /// What was learned.
     pub learned: LearnedFunction,
-    /// Rows that were learned, and whether they are all that there are.
+    /// Rows that were learned, and whether they are all possible rows.
     pub rows: usize,
     /// Whether every combination of inputs was among them.
     pub complete: bool,
-    /// Rows that the network's circuit had wrong.
+    /// Rows that the network's circuit got wrong.
     pub wrong_before: usize,
-    /// Rows that the circuit has wrong.
+    /// Rows that the final circuit gets wrong.
     pub wrong: usize,
     /// Terms that correct rows.
     pub terms: usize,
-    /// Rows that were held back, and how many of them are right.
+    /// Held-out rows, and how many of them are right.
     pub held_back: Option<(usize, usize)>,
     /// The circuit with its terms.
     pub netlist: Netlist,
-    /// The same, smaller.
+    /// The simplified circuit.
     pub simplified: Netlist,
     /// Whether the simplified circuit is proved equal.
     pub proved: bool,
@@ -73,13 +73,13 @@ impl BooleanVerdict {
         })
     }
 
-    /// How good it is, in words.
+    /// The result as a sentence.
     pub fn sentence(&self) -> String {
         let of = counted(self.rows, "row");
         let exact = match (self.exact(), self.wrong_before) {
             (true, 0) => format!("exact on {of}"),
             (true, wrong) => {
-                format!("exact on {of}, {} by {}", count(wrong), counted(self.terms, "term of its own"))
+                format!("exact on {of}, {} by {}", count(wrong), counted(self.terms, "added term"))
             }
             (false, _) => format!("not exact: {} of {of} wrong", count(self.wrong)),
         };
@@ -134,7 +134,7 @@ const LEARNED: &str = "circuits/learned.json";
 const RAW: &str = "circuits/circuit.json";
 const SIMPLIFIED: &str = "circuits/simplified.json";
 
-/// The simplified circuit of a run: from its file if that is of this very network, else made anew.
+/// The simplified circuit of a run: from its file if it belongs to this network, otherwise recomputed.
 pub fn simplified(run: &Run) -> Result<Netlist> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let stored = read(SIMPLIFIED).filter(|_| {
@@ -151,7 +151,7 @@ fn text(netlist: &Netlist) -> String {
     Circuit::Netlist(netlist.clone()).to_json()
 }
 
-/// Judges, and writes circuits, plots and the report into the run's folder.
+/// Judges, and writes circuits, plots and the report to the run's folder.
 pub fn conclude(run: &Run) -> Result<BooleanVerdict> {
     let verdict = judge(run)?;
     let circuits =
@@ -171,7 +171,7 @@ fn plots(run: &Run, verdict: &BooleanVerdict) -> Result<()> {
     let settings = &verdict.learned.settings;
     let (log, about) =
         (LogTable::read(run.log_path())?, format!("seed {}, {}", settings.seed, settings.device));
-    let loss = Series::new("hard gates, drawn rows", log.series("loss")).smoothed();
+    let loss = Series::new("hard gates, random rows", log.series("loss")).smoothed();
     let chart = Chart::new("Loss during training", "update", "squared differences of a row").about(&about);
     run.write_plot("loss", &chart.series(loss).svg())?;
     let drawing = Drawing::new("The circuit").about(&about).netlist("simplified", &verdict.simplified);
@@ -189,7 +189,7 @@ fn page(run: &Run, verdict: &BooleanVerdict) -> Result<String> {
         ("data", settings.data.clone()),
         ("rows", format!("{}, {rows}", count(verdict.rows))),
         ("wrong after training", count(verdict.wrong_before)),
-        ("put right by", counted(verdict.terms, "term")),
+        ("corrected by", counted(verdict.terms, "term")),
         (
             "circuit",
             format!("{} ({} active), depth {}", counted(before.gates, "gate"), before.active, before.depth),
@@ -200,7 +200,7 @@ fn page(run: &Run, verdict: &BooleanVerdict) -> Result<String> {
         ("device", settings.device.clone()),
         ("training time", format!("{seconds:.1} s")),
     ]);
-    page.words("Terms are products of inputs that hold of rows the network had wrong, and of no row that it had right.");
+    page.words("Terms are products of inputs that match rows that the network got wrong, and no row that it got right.");
     page.section("Pictures");
     page.figure("plots/loss.svg", "Loss on the rows of the updates.");
     page.figure("plots/circuit.svg", "The circuit level by level, simplified and with its terms.");

@@ -7,7 +7,7 @@ use farad::train::settings::{NumberRange, SettingsTable as _, Takes};
 use crate::error::Result;
 
 farad::train::settings! {
-    /// What a Boolean function is learned with.
+    /// The settings for learning a Boolean function.
     pub struct BooleanSettings {
         data: String = String::new(), Takes::Text, "The file with the rows.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
@@ -16,7 +16,7 @@ farad::train::settings! {
         batch: usize = 512, Takes::Whole(1, 1 << 20), "Rows per update.";
         learning_rate: f64 = 0.05, Takes::Number(NumberRange::from(0.0)), "The learning rate.";
         optimizer: String = "adam".into(), Takes::one_of(farad::optim::OptimizerRow::names()), "The optimizer of the gates.";
-        layers: Vec<i64> = vec![], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer but the last, which has one for each output; none: made to suit the table.";
+        layers: Vec<i64> = vec![], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer except the last, which has one for each output; if empty, chosen to suit the table.";
         initial_logit: f64 = 3.0, Takes::Number(NumberRange::from(0.0)), "The logit of \"pass operand a on\" at the start.";
         target: Vec<String> = vec![], Takes::Texts, "The columns that are learned, by name; the last if none.";
         test: f64 = 0.2, Takes::Number(NumberRange::from(0.0).below(1.0)), "The share of the rows that is held out for the test, if the table is not complete.";
@@ -26,13 +26,13 @@ farad::train::settings! {
     }
 }
 
-/// Gates of a layer at least and at most, where nobody chose.
+/// Fewest and most gates of a layer, if not set by the user.
 const WIDTHS: (usize, usize) = (48, 1024);
 /// Layers of that width.
 const WIDE: usize = 5;
 
 impl BooleanSettings {
-    /// What a table starts with.
+    /// The default settings.
     pub fn new() -> BooleanSettings {
         let course = LoopSettings {
             evaluate_every: 100,
@@ -43,14 +43,15 @@ impl BooleanSettings {
         BooleanSettings { course, ..BooleanSettings::default() }
     }
 
-    /// Of a run.
+    /// The settings of a run.
     pub fn of(run: &Run) -> Result<BooleanSettings> {
         let mut settings = BooleanSettings::new();
         settings.take_config(run.config())?;
         Ok(settings)
     }
 
-    /// Widths of the network, inputs first: wide layers, then half as many gates again and again, down to the outputs.
+    /// Widths of the network, inputs first: wide layers, then half as many gates again and again, down to the
+    /// outputs.
     pub fn widths(&self, inputs: usize, outputs: usize) -> Vec<usize> {
         let mut widths = vec![inputs];
         widths.extend(self.layers.iter().map(|&gates| gates as usize));

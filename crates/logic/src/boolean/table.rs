@@ -1,4 +1,4 @@
-//! Tables of bits: what a Boolean function makes of its inputs, row by row.
+//! Truth tables: the outputs of a Boolean function for its inputs, row by row.
 //!
 //! Invariant: no two rows have the same inputs.
 
@@ -9,9 +9,9 @@ use farad::data::Random;
 
 use crate::error::{Error, Result};
 
-/// Inputs at most: a row is a word.
+/// Most inputs: a row is a 64-bit word.
 const MOST_INPUTS: usize = 64;
-/// The stream of the order that the test part is cut by.
+/// The random stream of the order that selects the test rows.
 const TEST: u32 = 0x7472_7574;
 
 /// A Boolean function by its rows.
@@ -21,7 +21,7 @@ pub struct TruthTable {
     pub inputs: Vec<String>,
     /// The names of the outputs.
     pub outputs: Vec<String>,
-    /// What is known.
+    /// The known rows.
     pub rows: BitRows,
 }
 
@@ -32,12 +32,12 @@ pub struct BitRows {
     pub count: usize,
     /// The inputs, a plane each.
     pub inputs: Vec<Vec<u64>>,
-    /// What becomes of them, a plane each.
+    /// The outputs, one plane each.
     pub outputs: Vec<Vec<u64>>,
 }
 
 impl BitRows {
-    /// Of inputs and outputs as words.
+    /// From inputs and outputs as words.
     fn of(rows: &[(u64, u64)], inputs: usize, outputs: usize) -> BitRows {
         let plane = |bit: &dyn Fn(&(u64, u64)) -> u64| {
             let mut words = vec![0; rows.len().div_ceil(64)];
@@ -51,7 +51,7 @@ impl BitRows {
         }
     }
 
-    /// The numbers of a plane, row by row.
+    /// The bits of a plane, row by row.
     pub fn bits(plane: &[u64], count: usize) -> impl Iterator<Item = bool> + '_ {
         (0..count).map(move |row| plane[row / 64] >> (row % 64) & 1 == 1)
     }
@@ -84,7 +84,8 @@ impl BitRows {
 }
 
 impl TruthTable {
-    /// Reads a file with separated values, the names in its first line. Targets are columns by name; the last one if none is named.
+    /// Reads a file of separated values with names in its first line. Targets are columns by name; the last one
+    /// if none is named.
     pub fn read(path: &Path, targets: &[String]) -> Result<TruthTable> {
         let fail = |what: String| Error::TruthFile { path: path.display().to_string(), what };
         let text = std::fs::read_to_string(path).map_err(|source| farad::Error::File {
@@ -127,7 +128,7 @@ impl TruthTable {
                 None => rows.push((from, to)),
                 Some((other, before)) if other != to => {
                     return Err(fail(format!(
-                        "lines {before} and {line} have the same inputs and other outputs"
+                        "lines {before} and {line} have the same inputs but different outputs"
                     )));
                 }
                 Some(_) => {}
@@ -144,13 +145,13 @@ impl TruthTable {
         })
     }
 
-    /// Whether every combination of inputs has its row.
+    /// Whether every combination of inputs has a row.
     pub fn is_complete(&self) -> bool {
         self.inputs.len() < usize::BITS as usize && self.rows.count == 1 << self.inputs.len()
     }
 
-    /// What is learned, and a share of the rows that is held back to judge, in an order from the seed. Of a complete table
-    /// nothing is held back: there is nothing to guess.
+    /// The rows to learn, and the fraction that is held out for the test, in an order from the seed. Nothing is
+    /// held out of a complete table, because there is nothing to predict.
     pub fn parts(&self, share: f64, seed: u64) -> (BitRows, Option<BitRows>) {
         if self.is_complete() || share == 0.0 {
             return (self.rows.clone(), None);
@@ -172,7 +173,7 @@ impl TruthTable {
     }
 }
 
-/// The columns of these names, or the last one.
+/// The columns with these names, or the last one.
 fn columns(names: &[String], wanted: &[String]) -> std::result::Result<Vec<usize>, String> {
     if wanted.is_empty() {
         return names.len().checked_sub(1).map(|last| vec![last]).ok_or_else(|| "it is empty".into());

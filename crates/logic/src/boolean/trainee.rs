@@ -1,4 +1,4 @@
-//! A Boolean function in training: its network, a step, checkpoints, and the circuit that a run has learned.
+//! A Boolean function in training: its network, a step, checkpoints, and the learned circuit of a run.
 
 use farad::nn::Module;
 use farad::run::{Checkpoint, LogCell, Run, Value, counted, json};
@@ -17,22 +17,22 @@ use crate::error::{Error, Result};
 use crate::layer::{GateLayer, GateNetwork, Pass};
 use crate::network::WiringKind;
 
-/// What a run folder of this kind is, in `config.toml` and checkpoints.
+/// The kind of run folder, in `config.toml` and checkpoints.
 pub const KIND: &str = "boolean";
 
-/// Rows that are looked at together.
+/// Rows that are evaluated together.
 const LOOK: usize = 1 << 16;
-/// Where the random numbers of steps lie in the seed's stream, behind those of wirings.
+/// Offset of the steps' random numbers in the seed's stream, after those of wirings.
 const STEPS: u64 = 1 << 33;
 
-/// What a checkpoint holds beside tensors.
+/// What a checkpoint contains besides tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct StoredBoolean {
     inputs: Vec<String>,
     outputs: Vec<String>,
     /// Rows that are learned.
     rows: usize,
-    /// The share of bits that the kept network has right, and when it was kept.
+    /// The fraction of bits that the kept network gets right, and when it was kept.
     best: Option<f64>,
     best_step: u64,
 }
@@ -78,12 +78,12 @@ pub struct Learner {
     stored: StoredBoolean,
     /// The parameters of the kept network.
     kept: Vec<(String, Tensor)>,
-    /// The share of bits that were right at the last look.
+    /// The fraction of bits that were right at the last check.
     seen: Option<f64>,
 }
 
 impl Learner {
-    /// Before the first step.
+    /// The state before the first step.
     pub fn new(settings: BooleanSettings, table: &TruthTable, device: &Device) -> Result<Learner> {
         let network = network(&settings, table.inputs.len(), table.outputs.len())?.to_device(device);
         let (learned, _) = table.parts(settings.test, settings.seed);
@@ -109,7 +109,7 @@ impl Learner {
         self.network.layers().iter().fold(x.clone(), |x, layer| layer.features(&x, pass))
     }
 
-    /// The squared differences of drawn rows, a row's summed.
+    /// The squared differences of a random batch of rows, summed per row.
     fn loss(&self) -> Tensor {
         let batch = self.settings.batch.min(self.rows.count);
         let draws = Tensor::rand_at(self.settings.seed, STEPS + self.steps, [batch], &self.device);
@@ -120,7 +120,7 @@ impl Learner {
         (seen - part(&self.rows.outputs)).square().sum() * (1.0 / batch as f64)
     }
 
-    /// The share of all bits that the hard network has right.
+    /// The fraction of all bits that the hard network gets right.
     fn right(&self) -> Result<f64> {
         let mut wrong = 0.0;
         for start in (0..self.rows.count).step_by(LOOK) {
@@ -139,7 +139,7 @@ impl Learner {
     }
 }
 
-/// The parameters as they are, on the CPU.
+/// The current parameters, on the CPU.
 fn state(network: &GateNetwork) -> Result<Vec<(String, Tensor)>> {
     let cpu = Device::cpu();
     let state = network.state().into_iter();
@@ -261,7 +261,7 @@ pub struct LearnedFunction {
     pub settings: BooleanSettings,
     /// Updates made.
     pub steps: u64,
-    /// After which of them the network was kept.
+    /// The update after which the network was kept.
     pub kept_after: u64,
     /// The circuit of the kept network, with the names of the columns.
     pub netlist: Netlist,

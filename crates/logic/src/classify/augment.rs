@@ -10,7 +10,7 @@ use crate::error::Result;
 /// The random stream of the copies.
 const COPIES: u32 = 0x6c63_6f70;
 
-/// How copies differ from their pictures.
+/// The kinds of changes in copies.
 fn warp(settings: &ClassifierSettings) -> Warp {
     let elastic =
         Motion::Elastic { alpha: settings.elastic_alpha as f32, sigma: settings.elastic_sigma as f32 };
@@ -23,8 +23,8 @@ fn warp(settings: &ClassifierSettings) -> Warp {
     Warp::new(rows.into_iter().filter(|row| row.0 > 0.0).map(|row| row.1).collect::<Vec<_>>())
 }
 
-/// The copies that the settings ask for, one set of pictures after the other; none if they ask for none, or if these are no
-/// pictures. A copy depends on the seed, its number and that of its picture only.
+/// The copies that the settings ask for, one set of pictures after another; `None` if there are none, or if the
+/// samples are not pictures. A copy depends only on the seed, its number and that of its picture.
 pub fn copies(settings: &ClassifierSettings, part: &HostSamples) -> Result<Option<HostSamples>> {
     let (warp, count) = (warp(settings), settings.copies as usize);
     let Levels::Bytes(bytes) = &part.levels else { return Ok(None) };

@@ -1,7 +1,8 @@
-//! Which votes decide: a head that counts few of them, and is about as good on the data as one that counts all.
+//! Finds the votes that decide: a head that counts only these is about as good on the data as one that counts
+//! all.
 //!
-//! Votes are taken one after the other, each time those that help most where the classes are still taken for each
-//! other, until hardly more samples are wrong than with all votes. Start at [`deciding`].
+//! Votes are added one after another: each time those that help most where classes are still confused, until
+//! hardly more samples are wrong than with all votes. Start at [`deciding`].
 
 use farad_circuit::{Netlist, Simulator};
 use rayon::prelude::*;
@@ -10,16 +11,17 @@ use super::data::HostSamples;
 use super::packed::pack;
 use crate::error::Result;
 
-/// Samples of a validation part that can judge by themselves; with fewer, training samples judge too.
+/// A validation part with this many samples can judge alone; otherwise training samples judge too.
 const ENOUGH: usize = 500;
-/// Of few samples, one in so many may be wrong beyond those that all votes have wrong: they are overfitted.
+/// With few samples, one in this many may be wrong in addition to those that all votes get wrong, because few
+/// samples are overfitted.
 const FEW_WRONG: usize = 40;
-/// Training samples that are looked at, at most.
+/// Most training samples that are used.
 const MOST_SAMPLES: usize = 8192;
-/// Samples up to which votes are taken one by one, and given back where they are not needed.
+/// Up to this many samples, votes are added one by one, and removed again if not needed.
 const FEW_SAMPLES: usize = 4096;
 
-/// What the votes of a network are on some samples.
+/// The votes of a network on some samples.
 pub struct Ballots {
     /// One plane per vote: sample `s` in bit `s % 64` of word `s / 64`.
     planes: Vec<Vec<u64>>,
@@ -27,7 +29,7 @@ pub struct Ballots {
 }
 
 impl Ballots {
-    /// Lets the netlist of votes look at samples.
+    /// Evaluates the netlist of votes on samples.
     pub fn of(votes: &Netlist, thresholds: &[f32], part: &HostSamples) -> Result<Ballots> {
         let planes = Simulator::new(votes)?.run(&pack(part, thresholds).slices());
         Ok(Ballots { planes, labels: part.labels.iter().map(|&label| label as usize).collect() })
@@ -45,11 +47,11 @@ impl Ballots {
     }
 }
 
-/// Samples with the counts of every class, as votes come and go.
+/// Samples with the counts of every class, updated as votes come and go.
 struct Poll<'a> {
     ballots: &'a Ballots,
     classes: usize,
-    /// By sample and class.
+    /// Per sample and class.
     counts: Vec<i32>,
 }
 
@@ -64,7 +66,7 @@ impl Poll<'_> {
         }
     }
 
-    /// Samples whose first class with the most votes is another than theirs.
+    /// How many samples have another class than their own as the first with the most votes.
     fn wrong(&self) -> usize {
         let is_wrong = |(counts, &label): (&[i32], &usize)| {
             let best = (1..counts.len()).fold(0, |best, n| if counts[n] > counts[best] { n } else { best });
@@ -74,8 +76,8 @@ impl Poll<'_> {
         samples.filter(|&sample| is_wrong(sample)).count()
     }
 
-    /// By class and sample: how much one more vote there would help, where so many are counted per class. The more there
-    /// are, the less a single one tells.
+    /// By class and sample: how much one more vote would help, if this many are counted per class. The more
+    /// there are, the less a single one matters.
     fn needs(&self, votes: usize) -> Vec<Vec<f32>> {
         let scale = (3.0 / (votes.max(1) as f32).sqrt()).min(1.0);
         let mut needs = vec![vec![0.0; self.ballots.labels.len()]; self.classes];
@@ -92,7 +94,7 @@ impl Poll<'_> {
         needs
     }
 
-    /// How much a vote for a class helps all in all.
+    /// How much a vote for a class helps in total.
     fn gain(&self, vote: usize, needs: &[f32]) -> f64 {
         let mut gain = 0.0;
         for (&word, needs) in self.ballots.planes[vote].iter().zip(needs.chunks(64)) {
@@ -107,16 +109,16 @@ impl Poll<'_> {
     }
 }
 
-/// Samples that may be wrong.
+/// How many samples may be wrong.
 struct Allowed {
-    /// Of both parts together.
+    /// In both parts together.
     all: usize,
-    /// Of the validation part, if it is large enough to say something.
+    /// In the validation part, if it is large enough.
     validation: Option<usize>,
 }
 
 impl Allowed {
-    /// As many as are wrong now, and some of few samples.
+    /// As many as are wrong now, plus some for small parts.
     fn by([train, validation]: &[Poll<'_>; 2]) -> Allowed {
         let own = validation.ballots.labels.len();
         let all = train.wrong() + validation.wrong();
@@ -132,8 +134,8 @@ impl Allowed {
     }
 }
 
-/// The votes that decide, in ascending order: with them no more samples are wrong than with all, but for one in forty
-/// of few. `of[n]` is the class that vote `n` counts for. All of them, if fewer do not do.
+/// The deciding votes, in ascending order: with them no more samples are wrong than with all votes, except one
+/// in forty in small parts. `of[n]` is the class that vote `n` counts for. All votes, if fewer are not enough.
 pub fn deciding(of: &[usize], classes: usize, train: Ballots, validation: Ballots) -> Vec<usize> {
     let train = train.first(MOST_SAMPLES);
     let mut polls = [Poll::new(&train, classes), Poll::new(&validation, classes)];
@@ -181,7 +183,7 @@ fn helpful(poll: &Poll<'_>, of: &[usize], free: &[bool], one: bool) -> Vec<usize
     if one { best.take(1).collect() } else { best.collect() }
 }
 
-/// Gives back what is not needed, the earliest first: those were taken when the least was known.
+/// Removes votes that are not needed, the earliest first: those were added when the least was known.
 fn give_back(taken: &mut Vec<usize>, mut count: impl FnMut(usize, i32) -> bool) {
     taken.retain(|&vote| {
         let needed = !count(vote, -1);
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn no_more_samples_are_wrong_than_with_all_votes() {
-        // Noise alone: there is nothing to know, so whatever is kept must only not be worse.
+        // Only noise: there is nothing to learn, so whatever is kept must only not be worse.
         let noise = || {
             let (mut ballots, of) = ballots(300, 3);
             let mut random = farad::data::Random::at(5, 8, 0);

@@ -1,7 +1,7 @@
-//! The sets to classify: where they are looked for, and how they are cut into parts.
+//! The data sets to classify: where they are found, and how they are split.
 //!
-//! Invariant: which samples train, choose and judge depends on the set, the shares and the seed only, and the test part is
-//! looked at by nothing but the final judgment.
+//! Invariant: which samples are for training, validation and test depends only on the set, the fractions and
+//! the seed. Only the final judgment uses the test part.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use farad::data::{Array, Column, Csv, Dataset, Elements, NamedSet, Opened, Rando
 use super::ClassifierSettings;
 use crate::error::{Error, Result};
 
-/// Drawn digits to train on, and to judge.
+/// Synthetic digits for training and for the test.
 const DRAWN: (usize, usize) = (6000, 1000);
-/// Different numbers that may be classes, however few samples there are.
+/// Up to this many different numbers can be classes, however few samples there are.
 const FEW_VALUES: usize = 10;
-/// Streams of the orders that parts are cut by.
+/// Random streams of the orders that split the parts.
 const TEST: u32 = 0x6c74_7374;
 const VALIDATION: u32 = 0x6c76_616c;
 
-/// A task of this kind.
+/// A classification task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskKind {
     /// Handwritten digits.
@@ -30,7 +30,7 @@ pub enum TaskKind {
     Table,
 }
 
-/// What a task is called, what it is, for lists, and the data set that it learns, by its name in the table of all sets.
+/// The task's name, its description for lists, and the name of its data set in the table of all sets.
 const TASKS: [(TaskKind, &str, &str, &str); 3] = [
     (
         TaskKind::Mnist,
@@ -61,7 +61,7 @@ impl TaskKind {
         self.row().2
     }
 
-    /// By its name.
+    /// The task with this name.
     pub fn named(name: &str) -> Option<TaskKind> {
         TaskKind::ALL.into_iter().find(|task| task.name() == name)
     }
@@ -81,7 +81,7 @@ impl TaskKind {
     }
 }
 
-/// The numbers of some samples, sample by sample.
+/// The numbers of samples, sample by sample.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Levels {
     /// Pictures.
@@ -91,7 +91,7 @@ pub enum Levels {
 }
 
 impl Levels {
-    /// Adds the numbers of a sample to those of samples of the same kind.
+    /// Appends the numbers of a sample to those of samples of the same kind.
     fn add(all: &mut Option<Levels>, sample: &Array) {
         match (all, sample.elements()) {
             (Some(Levels::Bytes(all)), Elements::U8(bytes)) => all.extend(bytes),
@@ -137,7 +137,7 @@ impl HostSamples {
         }
     }
 
-    /// These samples and others of the same shape and kind; without the others if they are of another kind.
+    /// These samples and others of the same shape and kind; without the others if their kind differs.
     pub(super) fn with(&self, others: &HostSamples) -> HostSamples {
         let mut all = self.clone();
         match (&mut all.levels, &others.levels) {
@@ -149,7 +149,7 @@ impl HostSamples {
         all
     }
 
-    /// The samples at these places.
+    /// The samples with these indices.
     fn picked(&self, places: &[usize]) -> HostSamples {
         fn rows<T: Copy>(all: &[T], width: usize, places: &[usize]) -> Vec<T> {
             places.iter().flat_map(|&place| &all[place * width..][..width]).copied().collect()
@@ -161,7 +161,7 @@ impl HostSamples {
         HostSamples { levels, labels: rows(&self.labels, 1, places), shape: self.shape }
     }
 
-    /// All but a share of the samples, and that share, in an order from the seed.
+    /// Splits off a fraction of the samples, in an order from the seed.
     fn cut(self, share: f64, seed: u64, stream: u32) -> (HostSamples, HostSamples) {
         let order = Random::at(seed, stream, 0).permutation(self.len());
         let kept = self.len() - ((share * self.len() as f64).round() as usize).clamp(1, self.len() - 1);
@@ -169,25 +169,25 @@ impl HostSamples {
     }
 }
 
-/// A set in its three parts.
+/// A set, split into three parts.
 #[derive(Clone, Debug)]
 pub struct ClassifierData {
     /// To learn from.
     pub train: HostSamples,
-    /// To choose the best circuit by.
+    /// To choose the best circuit.
     pub validation: HostSamples,
     /// To judge it.
     pub test: HostSamples,
     /// The names of the classes.
     pub classes: Vec<String>,
-    /// The names of a table's columns; none of pictures.
+    /// The names of a table's columns; empty for pictures.
     pub columns: Vec<String>,
-    /// The name of the column that says the class; none of pictures.
+    /// The name of the class column; empty for pictures.
     pub target: String,
 }
 
 impl ClassifierData {
-    /// Opens what the settings ask for; they say where it was found afterwards.
+    /// Opens the data that the settings ask for, and records in the settings where it was found.
     pub fn open(settings: &mut ClassifierSettings) -> Result<ClassifierData> {
         let seed = settings.seed as u64;
         let (sets, classes) = sets(settings)?;
@@ -221,7 +221,7 @@ impl ClassifierData {
     }
 }
 
-/// Refuses a table whose target is a number that is measured, not a class: most of its values are there once.
+/// Rejects a table whose target is a measured number, not a class: most of its values occur once.
 fn refuse_numbers(settings: &ClassifierSettings, sets: &[HostSamples], classes: &[String]) -> Result<()> {
     let samples: usize = sets.iter().map(HostSamples::len).sum();
     let numbers = classes.iter().all(|class| class.parse::<f64>().is_ok());
@@ -233,7 +233,7 @@ fn refuse_numbers(settings: &ClassifierSettings, sets: &[HostSamples], classes: 
     Err(Error::NumericTarget { target, values: classes.len(), samples })
 }
 
-/// The training and, where there is one, the test part of a set, and its classes.
+/// The training part of a set and, if it exists, the test part, and its classes.
 fn sets(settings: &mut ClassifierSettings) -> Result<(Vec<HostSamples>, Vec<String>)> {
     let task = settings.task_kind();
     if let Some(draw) = task.set().draw.filter(|_| settings.data == "synthetic") {
@@ -241,7 +241,7 @@ fn sets(settings: &mut ClassifierSettings) -> Result<(Vec<HostSamples>, Vec<Stri
         return Ok((vec![part(&train)?, part(&test)?], train.classes().to_vec()));
     }
     let path = place(task, &settings.data)?;
-    // Whoever opens the run later may stand elsewhere.
+    // The run may be opened later from another folder.
     settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
     match task.set().open(&path, &table(settings))? {
         Opened::Parts { train, test } => Ok((vec![part(&train)?, part(&test)?], train.classes().to_vec())),
@@ -278,7 +278,7 @@ fn part(set: &dyn Dataset) -> Result<HostSamples> {
     Ok(HostSamples { levels, labels, shape })
 }
 
-/// Where the data are: where the user says, or in one of the usual places.
+/// Where the data are: where the user says, or in one of the usual folders.
 fn place(task: TaskKind, asked: &str) -> Result<PathBuf> {
     match (asked.is_empty(), task.set().published) {
         (false, _) => Ok(Path::new(asked).into()),
@@ -306,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of pictures of one color, a class each; the last one of this width.
+    /// A folder of single-color pictures, one class each; the last one has this width.
     fn drawn(name: &str, last: usize) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("farad-pictures-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);

@@ -1,4 +1,4 @@
-//! Logic networks as a kind of training: `farad train logic-mnist`, and the like.
+//! Logic networks as a kind of training: `farad train logic-mnist` and others.
 
 use farad::Device;
 use farad::run::{Run, Table, Value, json};
@@ -48,7 +48,7 @@ impl TrainingKind for Classifiers {
 
     fn prepare(&self, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
         let task = task_named(asked.subject)?;
-        // The model is what everything else starts from, wherever it is given.
+        // The model sets the defaults of everything else, so it is read first.
         let model = asked.text("model").unwrap_or_else(|| PRESETS[0].name.into());
         let mut settings = ClassifierSettings::new(task, &model)?;
         fill(asked, &mut settings)?;
@@ -56,7 +56,7 @@ impl TrainingKind for Classifiers {
         agree_on_wires(asked, &mut settings)?;
         let device = asked.device_or_best()?;
         let data = ClassifierData::open(&mut settings)?;
-        // Only those who chose layers are held to them.
+        // Only layers that the user chose are taken literally.
         if !chosen(asked, "layers") {
             settings.suit(data.classes.len());
         }
@@ -146,7 +146,7 @@ impl TrainingKind for Classifiers {
     }
 }
 
-/// A text of a run's configuration.
+/// A string of a run's configuration.
 fn text<'a>(config: &'a Table, key: &str) -> Option<&'a str> {
     config.get(key).and_then(|value| value.as_str())
 }
@@ -165,13 +165,13 @@ fn fill(asked: &Asked, settings: &mut ClassifierSettings) -> farad::Result<()> {
     Ok(())
 }
 
-/// Whether somebody chose a key.
+/// Whether the user set a key.
 fn chosen(asked: &Asked, key: &str) -> bool {
     asked.sets(key) || asked.flag(key).is_some() || asked.file.as_ref().is_some_and(|f| f.contains_key(key))
 }
 
-/// Gates of another run mean something on its wires only, and these are of its seed: it is taken over, unless another was
-/// asked for.
+/// The gates of another run are meaningful only on its wires, which come from its seed. So that seed is used,
+/// unless another was asked for.
 fn agree_on_wires(asked: &Asked, settings: &mut ClassifierSettings) -> farad::Result<()> {
     let from = &settings.course.from;
     if from.is_empty() {
@@ -191,7 +191,7 @@ fn agree_on_wires(asked: &Asked, settings: &mut ClassifierSettings) -> farad::Re
     Ok(())
 }
 
-/// Everything that a training is made of.
+/// Everything that a training consists of.
 struct ReadyClassifier {
     settings: ClassifierSettings,
     data: ClassifierData,
@@ -199,14 +199,14 @@ struct ReadyClassifier {
 }
 
 impl ReadyClassifier {
-    /// A network that cannot be built, or that the device cannot hold, is found here.
+    /// Fails here if the network cannot be built, or if the device cannot hold it.
     fn new(
         mut settings: ClassifierSettings,
         data: ClassifierData,
         device: &Device,
     ) -> Result<ReadyClassifier> {
         settings.device = device.name().to_string();
-        // When it is validated is a number of steps from here on, and the run says which.
+        // From here on, the validation interval is a number of steps, and the run records it.
         if settings.course.evaluate_every == 0 {
             settings.course.evaluate_every = ClassifierTrainer::epoch_of(&settings, &data.train);
         }

@@ -1,4 +1,4 @@
-//! What a run's folder holds: the kept network, and the circuit that it is.
+//! The contents of a run's folder: the kept network, and its circuit.
 
 use std::path::Path;
 
@@ -23,15 +23,15 @@ pub struct LearnedClassifier {
     pub network: LogicNetwork,
     /// Its accuracy there.
     pub validation: Option<f64>,
-    /// After which step it was kept.
+    /// The step after which it was kept.
     pub kept_after: u64,
     /// Channels, height and width of a sample.
     pub shape: [usize; 3],
     /// The names of the classes.
     pub classes: Vec<String>,
-    /// The names of a table's columns; of pictures, and in runs of earlier builds, none.
+    /// The names of a table's columns; empty for pictures, and in runs of earlier builds.
     pub columns: Vec<String>,
-    /// The column that says the class; of pictures, and in runs of earlier builds, none.
+    /// The class column; empty for pictures, and in runs of earlier builds.
     pub target: String,
 }
 
@@ -56,33 +56,33 @@ impl LearnedClassifier {
         })
     }
 
-    /// The circuit as it was learned, with the class head, and what its inputs and classes are.
+    /// The circuit as learned, with the class head, and with the meaning of its inputs and classes.
     pub fn netlist(&self) -> Result<Netlist> {
         let mut netlist = self.network.to_netlist(&self.name())?;
         netlist.meta.extend(self.known()?);
         Ok(netlist)
     }
 
-    /// The circuit as it was learned, with the class head and the counts of all classes.
+    /// The circuit as learned, with the class head and the counts of all classes.
     pub fn netlist_with_counts(&self) -> Result<Netlist> {
         self.network.to_netlist_with_counts(&self.name())
     }
 
-    /// What the circuit is called: a table's like its file, another like its task.
+    /// The name of the circuit: a table's file name, otherwise the task's name.
     pub fn name(&self) -> String {
         let stem = Path::new(&self.settings.data).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let named = stem.filter(|_| self.settings.task_kind() == TaskKind::Table && !self.columns.is_empty());
         named.unwrap_or_else(|| self.settings.task.clone()).replace('-', "_")
     }
 
-    /// What exports should know of the circuit: its classes, the thresholds that its input bits stand for, and the
-    /// names of columns or the size of pictures. See [`farad_circuit::Circuit`].
+    /// What exports should know about the circuit: its classes, the thresholds of its input bits, and the names
+    /// of columns or the size of pictures. See [`farad_circuit::Circuit`].
     pub fn known(&self) -> Result<Meta> {
         let encoding = self.network.encoding();
         let lists = encoding.levels()?;
         let lists: Vec<Value> =
             lists.chunks(encoding.thresholds_per_feature()).map(|list| list.to_vec().into()).collect();
-        // Thresholds that all features share are said once.
+        // Thresholds that all features share are stored once.
         let shared = lists.iter().all(|list| *list == lists[0]);
         let [channels, height, width] = self.shape;
         let picture = self.settings.task_kind().is_picture() && channels == 1;

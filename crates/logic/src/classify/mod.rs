@@ -1,18 +1,18 @@
 //! Training logic networks to classify: pictures and tables in, circuits out.
 //!
-//! - [`ClassifierSettings`] is what a user may set. [`PRESETS`] has a row for every network by name, which settings
-//!   start from.
-//! - `data` opens a set, and `samples` holds it on a device. `augment` makes changed copies of pictures, on
-//!   all cores before the first step.
+//! - [`ClassifierSettings`] has what a user may set. [`PRESETS`] has one row per named network, which provides the
+//!   default settings.
+//! - `data` opens a set, and `samples` holds it on a device. `augment` makes changed copies of pictures, on all
+//!   cores before the first step.
 //! - `model` builds the network; [`ClassifierTrainer`] is the state and one step.
-//! - [`Classifier`] is what the training loop drives; [`Classifiers`] is the kind of training that the
-//!   command has.
-//! - [`LearnedClassifier`] is what a run folder holds. The best network by validation of the hard accuracy is kept.
+//! - [`Classifier`] is what the training loop drives; [`Classifiers`] is the kind of training for the command.
+//! - [`LearnedClassifier`] is the contents of a run folder. The network with the best hard accuracy in validation is
+//!   kept.
 //! - `smaller` makes the circuit small and `cut` its head; `repair` searches for a better one.
-//! - `report` judges the finished circuit on the test part, which nothing else sees.
+//! - `report` judges the finished circuit on the test part, which nothing else uses.
 //!
-//! Invariant: every random number is a seed and the number of a step, so a run that was stopped anywhere ends
-//! with the bits of an unbroken one. Start at [`Classifiers`].
+//! Invariant: every random number is determined by a seed and the number of a step, so an interrupted run ends
+//! with the same bits as an uninterrupted one. Start at [`Classifiers`].
 
 mod augment;
 mod cut;

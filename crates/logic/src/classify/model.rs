@@ -15,11 +15,11 @@ use crate::network::{
 
 /// The largest level of a picture.
 pub const BRIGHTEST: f32 = 255.0;
-/// Levels of pictures that count as near, if thresholds are learned.
+/// Levels of pictures within this distance count as close, if thresholds are learned.
 const NEAR: f32 = 32.0;
 
-/// The network of a run before its first step, on a device. `samples` are what thresholds are taken from; without them
-/// the network has the right shape only.
+/// The network of a run before its first step, on a device. Thresholds are taken from `samples`; without them
+/// the network only has the right shape.
 pub fn build(
     settings: &ClassifierSettings,
     shape: [usize; 3],
@@ -42,8 +42,8 @@ pub fn build(
     Ok(LogicNetwork::new(encoding, layers, head)?.try_to_device(device)?)
 }
 
-/// What training a network of these settings needs of memory, at least; nothing is built for it. Trees count by what
-/// their kernels learn and what comes out of them.
+/// The least memory that training with these settings needs, without building anything. Trees count by the
+/// parameters and outputs of their kernels.
 pub fn need(settings: &ClassifierSettings, [_, height, width]: [usize; 3], samples: usize) -> Need {
     let sizes = |sizes: &[i64]| sizes.iter().map(|&size| size as u128).collect::<Vec<_>>();
     let (layers, kernels) = (sizes(&settings.layers), sizes(&settings.kernels));
@@ -61,20 +61,20 @@ pub fn need(settings: &ClassifierSettings, [_, height, width]: [usize; 3], sampl
     need.activations(bits.saturating_mul(batch).saturating_mul(4))
 }
 
-/// Logits of a gate: one per function.
+/// Logits per gate: one per function.
 const LOGITS: u128 = 16;
 
 /// A picture between stages.
 #[derive(Clone, Copy)]
 struct PicturePlane {
     channels: usize,
-    /// A thermometer puts the bits of a pixel beside each other.
+    /// Bits of a pixel that are adjacent, as in a thermometer code.
     beside: usize,
     height: usize,
     width: usize,
 }
 
-/// The stages over windows, and how many bits they give.
+/// The stages over windows, and how many bits they output.
 fn stages(
     settings: &ClassifierSettings,
     [channels, height, width]: [usize; 3],
@@ -93,12 +93,12 @@ fn stages(
     Ok((blocks, plane.channels * plane.height * plane.width))
 }
 
-/// A stage's number in a list whose last one holds for all further stages.
+/// A stage's number in a list whose last entry applies to all further stages.
 fn of_stage(all: &[i64], stage: usize) -> usize {
     all.get(stage).or(all.last()).copied().unwrap_or(1) as usize
 }
 
-/// A stage of trees, and height and width of what comes out.
+/// A stage of trees, and the height and width of its output.
 fn trees(
     settings: &ClassifierSettings,
     stage: usize,
@@ -122,7 +122,7 @@ fn trees(
     Ok((NetworkBlock::Trees(trees.passing(settings.initial_logit as f32)), pooled))
 }
 
-/// A stage of neurons over windows, and height and width of what comes out.
+/// A stage of neurons over windows, and the height and width of its output.
 fn neurons(
     settings: &ClassifierSettings,
     stage: usize,

@@ -50,9 +50,9 @@ pub fn pack(part: &HostSamples, thresholds: &[f32]) -> Planes {
 #[derive(Clone, Debug)]
 pub struct Packer {
     features: usize,
-    /// For each of a feature's thresholds, the lowest byte that reaches it, by feature.
+    /// By feature, for each of its thresholds, the lowest byte that reaches it.
     bounds: Vec<Vec<u8>>,
-    /// 0 where no byte reaches the threshold, else 255.
+    /// 0 if no byte reaches the threshold, otherwise 255.
     reachable: Vec<Vec<u8>>,
     arch: Arch,
 }
@@ -73,7 +73,7 @@ impl Packer {
         }
     }
 
-    /// Packs up to 512 samples of bytes into one line per bit; what is missing is zero.
+    /// Packs up to 512 samples of bytes into one line per bit; missing samples are zero.
     ///
     /// # Panics
     /// If there are too many samples or too few lines.
@@ -105,7 +105,7 @@ impl Packer {
     }
 }
 
-/// For every feature the bits of up to 64 samples, by way of those of eight at a time.
+/// The bits of up to 64 samples for every feature, computed from eight at a time.
 struct CompareBits<'a> {
     samples: &'a [u8],
     bounds: &'a [u8],

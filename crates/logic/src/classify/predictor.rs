@@ -1,6 +1,7 @@
 //! The circuit of a run in use: new samples in, classes out.
 //!
-//! Invariant: the class is what the circuit that `farad eval` judges says; probabilities are there where votes are counted.
+//! Invariant: the class is that of the circuit that `farad eval` judges; probabilities are available if votes
+//! are counted.
 
 use farad::run::Run;
 use farad::train::{Inputs, Outputs, Prediction, Predictor, Signature, TrainError};
@@ -19,7 +20,7 @@ use crate::error::Result;
 pub struct CircuitInUse {
     signature: Signature,
     netlist: Netlist,
-    /// The same function with the votes of every class, where they are counted.
+    /// The same function with the votes of every class, if they are counted.
     votes: Option<Netlist>,
     thresholds: Vec<f32>,
     /// What votes are divided by before they become probabilities.
@@ -28,7 +29,8 @@ pub struct CircuitInUse {
 }
 
 impl CircuitInUse {
-    /// Of a run. Its data are needed only if an earlier version made it, or if its head is to be cut by them.
+    /// From a run. Its data are needed only if an earlier version made it, or if its head must be cut with
+    /// them.
     pub fn of(run: &Run) -> Result<CircuitInUse> {
         let learned = LearnedClassifier::of(run)?;
         let signature = signature(&learned)?;
@@ -40,7 +42,7 @@ impl CircuitInUse {
             }
             stored => {
                 let small = stored.map_or_else(|| report::simplified(run, &learned), Ok)?;
-                // What was learned counts votes, too, and says the same class.
+                // The learned circuit counts votes, too, and gives the same class.
                 let same = small.proved && repaired.is_none() && learned.settings.head != "cut";
                 let counted = same.then(|| learned.netlist_with_counts()).transpose()?;
                 (small.netlist, small.with_counts.or(counted))
@@ -51,17 +53,17 @@ impl CircuitInUse {
         Ok(CircuitInUse { signature, netlist, votes, thresholds, tau, shape: learned.shape })
     }
 
-    /// The circuit that says the class.
+    /// The circuit that computes the class.
     pub fn netlist(&self) -> &Netlist {
         &self.netlist
     }
 
-    /// The thresholds that its input bits stand for, feature by feature.
+    /// The thresholds of its input bits, feature by feature.
     pub fn thresholds(&self) -> &[f32] {
         &self.thresholds
     }
 
-    /// Samples as the circuit takes them.
+    /// Samples as the circuit reads them.
     fn part(&self, samples: &Tensor) -> farad::Result<HostSamples> {
         let values = samples.cast(DType::F32).to_vec::<f32>()?;
         let levels = match self.signature.inputs {
@@ -74,7 +76,7 @@ impl CircuitInUse {
         Ok(HostSamples { levels, labels: vec![0; samples.shape()[0]], shape: self.shape })
     }
 
-    /// How likely every class is, sample by sample: the softmax of its votes, as in training.
+    /// The probability of every class, sample by sample: the softmax of its votes, as in training.
     fn probabilities(&self, netlist: &Netlist, part: &HostSamples) -> Result<Vec<Vec<f32>>> {
         let outputs = Simulator::new(netlist)?.run(&pack(part, &self.thresholds).slices());
         let Outputs::Classes(classes) = &self.signature.outputs else { return Ok(vec![]) };
@@ -119,7 +121,8 @@ fn softmax(counts: &[f32], tau: f32) -> Vec<f32> {
     powers.into_iter().map(|power| power / sum).collect()
 }
 
-/// What a circuit takes and says, by its run; columns that an earlier version did not write down are those of its data.
+/// The inputs and outputs of a circuit, from its run; columns that an earlier version did not store are taken
+/// from its data.
 fn signature(learned: &LearnedClassifier) -> Result<Signature> {
     let [channels, height, width] = learned.shape;
     let inputs = match learned.settings.task_kind().is_picture() {

@@ -1,29 +1,29 @@
-//! The networks by name, one row each: what `--model NAME` starts from.
+//! The networks by name, one row each: the defaults for `--model NAME`.
 //!
-//! `wired` follows LILogicNet, `tree-s` and `tree-m` LogicTreeNet, `compact-s` and `compact-m` CompactLogic, with their
-//! published sizes for MNIST and for CIFAR-10; docs/logic-networks.md says where settings differ. Invariant: a run stores every setting, so that a row may change without
-//! runs changing.
+//! `wired` follows LILogicNet, `tree-s` and `tree-m` LogicTreeNet, `compact-s` and `compact-m` CompactLogic,
+//! with their published sizes for MNIST and for CIFAR-10; docs/logic-networks.md says where settings differ.
+//! Invariant: a run stores every setting, so a row may change without affecting runs.
 
 use super::data::TaskKind;
 use super::settings::ClassifierSettings;
 
-/// A network to train by name.
+/// A named network to train.
 pub struct Preset {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub about: &'static str,
-    /// The settings, from those that all have.
+    /// Its settings, derived from the common ones.
     settings: fn(TaskKind, ClassifierSettings) -> ClassifierSettings,
 }
 
-/// All of them; the first one is the default.
+/// All presets; the first one is the default.
 pub static PRESETS: [Preset; 8] = [
     Preset { name: "small", about: "8,000 gates that learn their wires", settings: small },
     Preset { name: "medium", about: "48,000 gates on random wires", settings: medium },
     Preset {
         name: "wired",
-        about: "8,000 gates with 32 candidates for every wire (LILogicNet)",
+        about: "8,000 gates with 32 candidates for each wire (LILogicNet)",
         settings: wired,
     },
     Preset {
@@ -54,7 +54,7 @@ pub static PRESETS: [Preset; 8] = [
 ];
 
 impl Preset {
-    /// By its name.
+    /// The preset with this name.
     pub fn named(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
@@ -64,7 +64,7 @@ impl Preset {
         PRESETS.iter().map(|preset| preset.name).collect()
     }
 
-    /// Its settings for a task, from those that all have.
+    /// Its settings for a task, derived from the common ones.
     pub(super) fn apply(&self, task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
         (self.settings)(task, base)
     }
@@ -72,7 +72,7 @@ impl Preset {
 
 fn small(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     match task {
-        // Three minutes on two cores of a processor.
+        // Three minutes on two CPU cores.
         TaskKind::Mnist => {
             ClassifierSettings { levels: vec![0.25], tau: 5.0, updates: 13_350, ..written(base, 5) }
         }
@@ -93,7 +93,8 @@ fn medium(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     }
 }
 
-/// One wide layer whose wires are learned, on augmented copies. Published is a soft forward pass with tau 12.
+/// One wide layer with learned wires, on augmented copies. The publication uses a soft forward pass with tau
+/// 12.
 fn wired(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     let base = match task {
         TaskKind::Mnist => ClassifierSettings { levels: vec![0.25], updates: 100_000, ..written(base, 20) },
@@ -111,12 +112,12 @@ fn wired(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     }
 }
 
-/// Copies of handwriting as LILogicNet has them. Its elastic moves are published as 64 of half a pixel.
+/// Copies of handwriting as in LILogicNet. Its published elastic distortions are 64 of half a pixel.
 fn written(base: ClassifierSettings, copies: i64) -> ClassifierSettings {
     ClassifierSettings { copies, rotate: 10.0, shear: 10.0, scale: 0.1, elastic_alpha: 32.0, ..base }
 }
 
-/// Copies that are moved and bent a little less, for networks of many layers.
+/// Copies that are moved and bent a little less, for networks with many layers.
 fn bent(base: ClassifierSettings, copies: i64) -> ClassifierSettings {
     ClassifierSettings { copies, rotate: 10.0, shear: 8.0, scale: 0.08, elastic_alpha: 30.0, ..base }
 }
@@ -206,7 +207,7 @@ fn conv(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     }
 }
 
-/// What suits the pictures of a task, where no recipe says it.
+/// Settings that suit the pictures of a task, if no publication gives them.
 fn by_task(task: TaskKind, base: ClassifierSettings) -> ClassifierSettings {
     match task {
         TaskKind::Cifar10 => ClassifierSettings { thresholds: 3, mirror: true, ..base },

@@ -1,12 +1,12 @@
-//! Repair of a run's classifier: a discrete search on the hard circuit, and where its result is kept.
+//! Repair of a run's classifier: a discrete search on the hard circuit, and the storage of its result.
 //!
-//! The search itself is [`farad_circuit::repair::repair_classifier`]. Large circuits are searched vote by vote, small ones
-//! as a whole, with the head. A repaired circuit lies beside the learned one as `circuits/repaired.json`, with what is known of it in
-//! `circuits/repair.json`.
+//! The search itself is [`farad_circuit::repair::repair_classifier`]. Large circuits are searched as votes,
+//! small ones as a whole, with the head. A repaired circuit is stored beside the learned one as
+//! `circuits/repaired.json`, with its record in `circuits/repair.json`.
 //!
-//! Invariant: what is read from there belongs to this very learned circuit, to the byte; it has no fewer samples of the
-//! validation part right than the circuit before, and of as many it has fewer gates. The test part is only counted, for the
-//! note. Start at [`repair`](fn@repair).
+//! Invariant: a stored repair belongs to this learned circuit, byte for byte. It gets no fewer samples of the
+//! validation part right than the circuit before; if it gets as many right, it has fewer gates. The test part
+//! is only counted, for the record. Start at [`repair`](fn@repair).
 
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
@@ -23,23 +23,23 @@ use crate::error::Result;
 use crate::network::{LogicNetwork, NetworkBlock};
 use crate::repair::Effort;
 
-/// Training samples that the search looks at, at most.
+/// Most training samples that the search uses.
 const MOST_SAMPLES: usize = 1 << 16;
-/// Samples of a validation part that can judge by themselves; fewer are searched with as well.
+/// A validation part with this many samples can judge alone; a smaller one is also searched with.
 const ENOUGH: usize = 500;
 
 const REPAIRED: &str = "circuits/repaired.json";
 const NOTE: &str = "circuits/repair.json";
 
-/// What repair did to a circuit: `repair.json`. Shares are of samples that are right.
+/// What repair did to a circuit: `repair.json`. Fractions are of samples that are right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassifierRepairNote {
     /// A hash of the files of the learned and the repaired circuit.
     #[serde(default)]
     circuits: u64,
-    /// Of the validation part, before and after.
+    /// On the validation part, before and after.
     pub validation: [f64; 2],
-    /// Of the test part, before and after; nothing was chosen by it.
+    /// On the test part, before and after; it was not used for any choice.
     pub test: [f64; 2],
     /// Gates of the simplified circuit, before and after.
     pub gates: [usize; 2],
@@ -50,7 +50,7 @@ pub struct ClassifierRepairNote {
 }
 
 impl ClassifierRepairNote {
-    /// The same in a sentence.
+    /// The same as a sentence.
     pub fn words(&self) -> String {
         let shares = |[before, after]: [f64; 2]| format!("{:.2} → {:.2} %", 100.0 * before, 100.0 * after);
         let [before, after] = self.gates.map(count);
@@ -71,7 +71,7 @@ pub(super) struct StoredRepair {
     pub note: ClassifierRepairNote,
 }
 
-/// The repaired circuit from the run's folder; none if there is none, or it is of another circuit.
+/// The repaired circuit from the run's folder; `None` if there is none, or if it belongs to another circuit.
 pub(super) fn stored(run: &Run, learned: &Netlist) -> Option<StoredRepair> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let note: ClassifierRepairNote = serde_json::from_str(&read(NOTE)?).ok()?;
@@ -82,18 +82,18 @@ pub(super) fn stored(run: &Run, learned: &Netlist) -> Option<StoredRepair> {
     }
 }
 
-/// Which circuits are repaired, and from where.
+/// Which circuits are repaired, and from what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassifierSelection {
-    /// Small ones, from what was learned: a search that takes seconds.
+    /// Small ones, from the learned circuit: a search that takes seconds.
     Small,
-    /// Any, from what was learned.
+    /// Any, from the learned circuit.
     Any,
-    /// Any, from what an earlier repair left.
+    /// Any, from the result of an earlier repair.
     Again,
 }
 
-/// What became of a repair.
+/// The outcome of a repair.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Became {
     /// A better circuit, which is kept.
@@ -108,7 +108,7 @@ pub enum Became {
 }
 
 impl Became {
-    /// The same in a sentence.
+    /// The same as a sentence.
     pub fn words(&self) -> String {
         match self {
             Became::Better(note) => note.words(),
@@ -120,7 +120,8 @@ impl Became {
     }
 }
 
-/// Repairs the circuit of a run and keeps what is better. From what was learned it does the same however often it is begun.
+/// Repairs the circuit of a run and keeps the result if it is better. From the learned circuit, the result is
+/// the same every time.
 pub fn repair(
     run: &Run,
     effort: &Effort,
@@ -162,7 +163,7 @@ pub fn repair(
     if !better {
         return Ok(Became::Same { candidates, cut });
     }
-    // Whoever repairs again adds to what was done before.
+    // A repeated repair adds to the record of the earlier one.
     let first = former.map(|former| former.note);
     let note = ClassifierRepairNote {
         circuits: hash(&[&text(&netlist), &text(form.netlist())]),
@@ -173,14 +174,14 @@ pub fn repair(
         cut: cut || first.is_some_and(|note| note.cut),
     };
     let repaired = StoredRepair { form, note: note.clone() };
-    // The circuit first: what is known of it is what makes it count.
+    // The circuit first: it counts only once its record exists.
     run.write_file(REPAIRED, text(repaired.form.netlist()).as_bytes())?;
     run.write_file(NOTE, (serde_json::to_string(&note).expect("numbers") + "\n").as_bytes())?;
     report::write(run, &netlist, Some(&repaired), &after)?;
     Ok(Became::Better(note))
 }
 
-/// The circuit that the search begins with, and changes that are likely to help.
+/// The initial circuit of the search, and changes that are likely to help.
 fn begin(
     learned: &LearnedClassifier,
     former: Option<&StoredRepair>,
@@ -228,15 +229,15 @@ fn run_search(
     Ok(search::repair_classifier(&circuit, &train, &validation, &options)?)
 }
 
-/// The share of some samples that a circuit has right.
+/// The fraction of samples that a circuit gets right.
 fn share(learned: &LearnedClassifier, netlist: &Netlist, part: &HostSamples) -> Result<f64> {
     let seen = classify(netlist, &learned.network.encoding().levels()?, part)?;
     let right = seen.iter().zip(&part.labels).filter(|(seen, label)| **seen == **label as usize).count();
     Ok(right as f64 / part.len().max(1) as f64)
 }
 
-/// What gates nearly became, the nearest first: another function, or another of their candidate wires. Layers of trees and
-/// of neurons with candidates suggest nothing.
+/// What gates nearly became, the closest first: another function, or another of their candidate wires. Layers
+/// of trees and of neurons with candidates suggest nothing.
 fn suggestions(network: &LogicNetwork, netlist: &Netlist) -> Result<Vec<Suggestion>> {
     let mut unsure: Vec<(f32, Suggestion)> = vec![];
     let (mut first, mut below) = (0, 0..netlist.sources());
@@ -269,10 +270,10 @@ fn suggestions(network: &LogicNetwork, netlist: &Netlist) -> Result<Vec<Suggesti
     Ok(unsure.into_iter().map(|(_, suggestion)| suggestion).collect())
 }
 
-/// Functions of a gate, with a logit each.
+/// Functions of a gate, with one logit each.
 const FUNCTIONS: usize = 16;
 
-/// The logits of a layer's gates, one row each, if it has gates of its own.
+/// The logits of a layer's gates, one row each, if it has its own gates.
 fn logits(block: &NetworkBlock) -> Result<Option<Vec<f32>>> {
     Ok(match block {
         NetworkBlock::Gates(layer) => Some(layer.gates().logits.value().to_vec::<f32>()?),

@@ -1,7 +1,8 @@
-//! The end of a run: the circuit simplified, proved and judged on the test part, then written down with pictures.
+//! The end of a run: the circuit is simplified, proved and judged on the test part, then written with pictures.
 //!
-//! [`judge`] only looks; [`conclude`] also writes `circuits/`, `plots/` and `report.md`. Both start from the run's
-//! checkpoint, so they may be called again at any time. What is judged is the circuit itself, not the network.
+//! [`judge`] writes nothing; [`conclude`] also writes `circuits/`, `plots/` and `report.md`. Both start from
+//! the run's checkpoint, so they may be called again at any time. The circuit itself is judged, not the
+//! network.
 
 use farad::fit::Confusion;
 use farad::fit::samples::{self, JudgedSample};
@@ -18,36 +19,36 @@ use super::smaller::{CircuitForm, Smaller, smaller};
 use crate::error::Result;
 use crate::histogram;
 
-/// What is known of a run's circuit.
+/// The results of a run's circuit.
 pub struct ClassifierVerdict {
     /// What was learned.
     pub learned: LearnedClassifier,
     /// Samples of the test part.
     pub samples: usize,
-    /// Which classes were taken for which.
+    /// The confusion matrix.
     pub confusion: Confusion,
-    /// Samples with what the circuit saw in them, if they are pictures.
+    /// Samples with the classes that the circuit gave them, if they are pictures.
     pub sheet: Option<Sheet>,
-    /// The circuit as it was learned, with its head.
+    /// The circuit as learned, with its head.
     pub netlist: Netlist,
-    /// The same, smaller.
+    /// The simplified circuit.
     pub simplified: Netlist,
-    /// The simplified one with the counts of all classes as further outputs, if these are still there.
+    /// The simplified circuit with the counts of all classes as further outputs, if they still exist.
     pub with_counts: Option<Netlist>,
-    /// Whether the simplified circuit is proved equal, apart from votes that are left out.
+    /// Whether the simplified circuit is proved equal, apart from votes that were left out.
     pub proved: bool,
     /// Whether the time for simplification ran out.
     pub out_of_time: bool,
     /// Votes that its head counts.
     pub votes: usize,
-    /// The share of the validation part that the simplified circuit has right.
+    /// The fraction of the validation part that the simplified circuit gets right.
     pub validation: f64,
-    /// The circuit that repair made of the learned one, if it did.
+    /// The repaired circuit, if there is one.
     pub(super) repaired: Option<StoredRepair>,
 }
 
 impl ClassifierVerdict {
-    /// The share of the test part that the circuit has right.
+    /// The fraction of the test part that the circuit gets right.
     pub fn accuracy(&self) -> f64 {
         self.confusion.accuracy()
     }
@@ -96,13 +97,13 @@ impl ClassifierVerdict {
         })
     }
 
-    /// How good it is, in words.
+    /// The result as a sentence.
     pub fn sentence(&self) -> String {
         let (percent, right) = (100.0 * self.accuracy(), (self.accuracy() * self.samples as f64).round());
         let (gates, after) = (self.learned.network.gates(), Statistics::of(&self.simplified));
         let proved = match (self.proved, self.repaired.is_some()) {
             (true, false) => "proved equal",
-            (true, true) => "proved equal to what repair made",
+            (true, true) => "proved equal to the repaired circuit",
             (false, _) => "not proved equal",
         };
         format!(
@@ -116,7 +117,7 @@ impl ClassifierVerdict {
     }
 }
 
-/// The classes that a circuit sees in samples.
+/// The classes that a circuit gives to samples.
 pub fn classify(netlist: &Netlist, thresholds: &[f32], part: &HostSamples) -> Result<Vec<usize>> {
     let planes = pack(part, thresholds);
     let outputs = Simulator::new(netlist)?.run(&planes.slices());
@@ -161,13 +162,13 @@ pub fn judge(run: &Run) -> Result<ClassifierVerdict> {
     })
 }
 
-/// Whether a circuit can be made smaller only with the data that its head is cut by.
+/// Whether simplifying a circuit needs the data, because its head is cut with them.
 fn is_cut(learned: &LearnedClassifier, repaired: Option<&StoredRepair>) -> bool {
     repaired.is_none() && learned.settings.head == "cut"
 }
 
-/// The circuit of a run before it is made smaller: the repaired one, or what was learned, its head cut by the data if it is
-/// to be.
+/// The circuit of a run before simplification: the repaired one, or the learned one, with its head cut with the
+/// data if the settings say so.
 pub(super) fn form(
     learned: &LearnedClassifier,
     repaired: Option<&StoredRepair>,
@@ -179,7 +180,7 @@ pub(super) fn form(
     }
 }
 
-/// Samples of the test part with what the circuit saw; none if they are no pictures.
+/// Samples of the test part with the circuit's classes; `None` if they are not pictures.
 fn sheet(learned: &LearnedClassifier, test: &HostSamples, seen: &[usize]) -> Option<Sheet> {
     let Levels::Bytes(bytes) = &test.levels else { return None };
     let judged = |(place, &class): (usize, &i32)| JudgedSample {
@@ -202,7 +203,7 @@ const SIMPLIFIED: &str = "circuits/simplified.json";
 const COUNTED: &str = "circuits/counted.json";
 const PROOF: &str = "circuits/proof.json";
 
-/// What the run's folder has, if it belongs to this very circuit.
+/// The simplified circuit in the run's folder, if it belongs to this circuit.
 pub(super) fn stored(run: &Run, netlist: &Netlist, repaired: Option<&StoredRepair>) -> Option<Smaller> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let (raw, simplified) = (read(RAW)?, read(SIMPLIFIED)?);
@@ -221,14 +222,14 @@ pub(super) fn stored(run: &Run, netlist: &Netlist, repaired: Option<&StoredRepai
     })
 }
 
-/// What a proof is about: the learned circuit, the repaired one if there is one, and the simplified one.
+/// What a proof covers: the learned circuit, the repaired one if there is one, and the simplified one.
 fn hash_of(raw: &str, repaired: Option<&StoredRepair>, simplified: &str) -> u64 {
     let repaired = repaired.map(|repaired| text(repaired.form.netlist()));
     let texts: Vec<&str> = [Some(raw), repaired.as_deref(), Some(simplified)].into_iter().flatten().collect();
     hash(&texts)
 }
 
-/// Writes the circuits of a run and what is proved of them.
+/// Writes the circuits of a run and their proof.
 pub(super) fn write(
     run: &Run,
     netlist: &Netlist,
@@ -258,8 +259,8 @@ pub(super) fn netlist_in(text: &str) -> Option<Netlist> {
     }
 }
 
-/// The simplified circuit of a run: from its file if that is of this very circuit, else made anew, for which a head that
-/// is cut needs the run's data.
+/// The simplified circuit of a run: from its file if it belongs to this circuit, otherwise recomputed. For
+/// that, a cut head needs the run's data.
 pub fn simplified(run: &Run, learned: &LearnedClassifier) -> Result<Smaller> {
     let netlist = learned.netlist()?;
     let repaired = repair::stored(run, &netlist);
@@ -277,13 +278,13 @@ pub(super) fn text(netlist: &Netlist) -> String {
     Circuit::Netlist(netlist.clone()).to_json()
 }
 
-/// FNV-1a: the same in every version of everything.
+/// FNV-1a: the same on every platform and in every version.
 pub(super) fn hash(texts: &[&str]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Judges, and writes circuits, plots and the report into the run's folder.
+/// Judges, and writes circuits, plots and the report to the run's folder.
 pub fn conclude(run: &Run) -> Result<ClassifierVerdict> {
     let verdict = judge(run)?;
     write(run, &verdict.netlist, verdict.repaired.as_ref(), &verdict.smaller())?;
@@ -294,7 +295,7 @@ pub fn conclude(run: &Run) -> Result<ClassifierVerdict> {
     Ok(verdict)
 }
 
-/// What a picture is about: the run in a few words.
+/// The subtitle of a picture: the run in a few words.
 fn about(learned: &LearnedClassifier) -> String {
     let settings = &learned.settings;
     format!("{}, seed {}, {}", settings.title(), settings.seed, settings.device)
@@ -337,7 +338,7 @@ fn page(run: &Run, verdict: &ClassifierVerdict) -> Result<String> {
     let ClassifierVerdict { learned, confusion, .. } = verdict;
     let mut page = Page::with_result(&learned.settings.title(), &verdict.sentence());
     page.facts(facts(run, verdict)?);
-    page.words("Only the simplified circuit was judged on the test part. The network, and what repair kept, were chosen by the validation part.");
+    page.words("Only the simplified circuit was judged on the test part. The network, and the result of repair, were chosen on the validation part.");
     page.section("Pictures");
     page.figure("plots/loss.svg", "Loss of the soft gates on training batches.");
     page.figure("plots/accuracy.svg", "Accuracy of the same gates made hard, on the validation set.");
@@ -370,12 +371,12 @@ fn page(run: &Run, verdict: &ClassifierVerdict) -> Result<String> {
     Ok(page.text())
 }
 
-/// What the circuit takes on an FPGA.
+/// The resources of the circuit on an FPGA.
 fn tables(netlist: &Netlist) -> String {
     let [four, six] = [4, 6].map(|inputs| netlist.lookup_tables(inputs));
     let said = |tables: LookupTables| {
         let LookupTables { inputs, count: tables, depth } = tables;
-        format!("{} of {inputs} inputs, {} in a row", count(tables), count(depth))
+        format!("{} of {inputs} inputs, {} levels", count(tables), count(depth))
     };
     format!("{}; or {}", said(four), said(six))
 }

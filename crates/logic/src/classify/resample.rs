@@ -1,4 +1,5 @@
-//! What happens to neurons with candidates between steps: they draw again while they learn, and freeze afterwards.
+//! What happens to neurons with candidates between steps: they redraw candidates while they learn, and freeze
+//! afterwards.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,10 @@ use crate::error::Result;
 use crate::network::neurons::CANDIDATES;
 use crate::network::{CompactLayer, LogicNetwork, NetworkBlock, Review};
 
-/// Steps between two looks at most: looking waits for the device.
+/// Most steps between two reviews: a review waits for the device.
 const MOST_STEPS: u64 = 500;
 
-/// Reviews the neurons of a network after `steps` of `in_all` steps, if it is time to.
+/// Reviews the neurons of a network after `steps` of `in_all` steps, if it is due.
 pub fn after_step(
     settings: &ClassifierSettings,
     steps: u64,
@@ -31,7 +32,7 @@ pub fn after_step(
     let review = Review { number: steps / every, steps: every, patience };
     let mut cleared: Vec<(usize, Vec<usize>)> = vec![];
     let mut may_freeze = !drawing && settings.freeze_layers;
-    // The last layer learns to the end: there would be nothing left to train.
+    // The last layer learns to the end; otherwise there would be nothing left to train.
     let last = network.layers().len().saturating_sub(1);
     let layers = network.layers().iter().enumerate();
     for (n, layer) in layers.filter_map(|(n, block)| Some((n, compact(block)?))) {
@@ -43,7 +44,7 @@ pub fn after_step(
             let place = place_of(layer, optimizer);
             cleared.extend(place.map(|place| (place, reviewed.redrawn)));
         }
-        // Only the first layer that still learns freezes: those behind it have to get used to it.
+        // Only the first layer that still learns freezes: the layers after it have to adapt.
         if may_freeze && reviewed.still && n < last {
             layer.freeze()?;
         }
@@ -59,13 +60,13 @@ fn compact(block: &NetworkBlock) -> Option<&CompactLayer> {
     }
 }
 
-/// Which of the optimizer's parameters a layer's logits are.
+/// The index of a layer's logits among the optimizer's parameters.
 fn place_of(layer: &CompactLayer, optimizer: &dyn AnyOptimizer) -> Option<usize> {
     let own = layer.parameters();
     optimizer.parameters().iter().position(|parameter| own.iter().any(|logits| logits.is(parameter)))
 }
 
-/// Makes the optimizer forget the gradients of some rows of some parameters.
+/// Clears the optimizer's state for some rows of some parameters.
 fn clear(optimizer: &mut dyn AnyOptimizer, cleared: &[(usize, Vec<usize>)]) -> Result<()> {
     if cleared.is_empty() {
         return Ok(());

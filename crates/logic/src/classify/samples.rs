@@ -1,10 +1,10 @@
 //! Samples on a device, gathered there by number.
 //!
-//! Samples and their changed copies lie on the device as bytes, four per word. The step's own program gathers
-//! a batch, shifts it and compares it with thresholds.
+//! Samples and their changed copies are on the device as bytes, four per word. The program of a step gathers a
+//! batch, shifts it and compares it with thresholds.
 //!
-//! Invariant: after the first upload no picture crosses to the device again. A step uploads only the numbers
-//! of its samples and their shifts. Start at [`DeviceSamples::batch`].
+//! Invariant: after the first upload no picture is uploaded again. A step uploads only the indices of its
+//! samples and their shifts. Start at [`DeviceSamples::batch`].
 
 use farad::{DType, Device, Tensor};
 
@@ -13,20 +13,20 @@ use super::data::{HostSamples, Levels};
 /// How a batch differs from the stored samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Augment {
-    /// A seed and a place in its stream.
+    /// A seed and an offset in its stream.
     pub seed: (u64, u64),
-    /// Pixels by which samples are shifted at most.
+    /// Most pixels by which samples are shifted.
     pub shift: usize,
     /// Whether half of them are mirrored.
     pub mirror: bool,
 }
 
-/// What lies around pictures, for shifts.
+/// The margin around pictures, for shifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Margin {
     /// How many pixels.
     pub pixels: usize,
-    /// Whether they go on with the picture's edge; if not, they are zero.
+    /// Whether the margin repeats the picture's edge; otherwise it is zero.
     pub edge: bool,
 }
 
@@ -44,9 +44,9 @@ pub struct DeviceSamples {
     bytes: bool,
     /// `[samples]`
     labels: Tensor,
-    /// Where each number lies within a sample, `[features, 1]`, and where if the picture is mirrored.
+    /// The offset of each number within a sample, `[features, 1]`, and the offsets in a mirrored picture.
     places: [Tensor; 2],
-    /// Numbers from sample to sample, and from row to row.
+    /// Numbers per sample, and per row.
     pitch: [usize; 2],
     /// Pixels around each picture.
     margin: usize,
@@ -55,7 +55,7 @@ pub struct DeviceSamples {
 }
 
 impl DeviceSamples {
-    /// Brings samples to a device, with a margin for shifts of up to so many pixels.
+    /// Uploads samples to a device, with a margin for shifts.
     pub fn new(
         part: &HostSamples,
         margin: impl Into<Margin>,
@@ -110,7 +110,8 @@ impl DeviceSamples {
         self.count
     }
 
-    /// The numbers and classes of the samples with these numbers (`u32`). `[batch] -> [features, batch], [batch]`
+    /// The numbers and classes of the samples with these indices (`u32`).
+    /// `[batch] -> [features, batch], [batch]`
     pub fn batch(&self, rows: &Tensor, augment: Augment) -> (Tensor, Tensor) {
         let batch = rows.numel();
         let start = self.shifted(rows.reshape([1, batch]) * self.pitch[0] as f64, augment);
@@ -136,7 +137,7 @@ impl DeviceSamples {
         (levels, self.labels.index_select(0, rows))
     }
 
-    /// Where pictures begin within their margins, from where these begin. `[1, batch]`
+    /// The offsets of shifted pictures, from the offsets of their margins. `[1, batch]`
     fn shifted(&self, start: Tensor, augment: Augment) -> Tensor {
         let (row, margin) = (self.pitch[1], self.margin);
         if augment.shift == 0 {

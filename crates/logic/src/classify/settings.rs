@@ -9,15 +9,15 @@ use super::data::TaskKind;
 use super::presets::Preset;
 use crate::error::Result;
 
-/// Numbers from 0 on.
+/// Nonnegative numbers.
 const FROM_ZERO: Takes = Takes::Number(NumberRange::from(0.0));
-/// Shares of one that leave something on both sides.
+/// Fractions strictly between 0 and 1.
 const SHARE: Takes = Takes::Number(NumberRange::above(0.0).below(1.0));
 /// Sizes of layers, kernels and windows.
 const SIZES: Takes = Takes::Wholes(1, 1 << 22, 0);
 
 farad::train::settings! {
-    /// What a logic network is trained with.
+    /// The settings of a logic network.
     pub struct ClassifierSettings {
         task: String = "logic-mnist".into(), Takes::one_of(TaskKind::ALL.map(TaskKind::name)), "What is learned.";
         model: String = "small".into(), Takes::one_of(Preset::names()), "Which network the settings started from.";
@@ -25,61 +25,61 @@ farad::train::settings! {
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: i64 = 1, Takes::from(0), "The seed of wires, order and splits.";
         epochs: i64 = 12, Takes::Whole(1, 1_000_000), "Passes over the training set.";
-        updates: i64 = 0, Takes::from(0), "Total number of steps; 0: as many as the epochs have.";
+        updates: i64 = 0, Takes::from(0), "Total number of steps; 0 means as many as the epochs have.";
         batch: i64 = 128, Takes::Whole(1, 1 << 20), "Samples per step.";
         learning_rate: f64 = 0.05, FROM_ZERO, "The largest learning rate.";
         #[later] optimizer ["optimiser"]: String = "adam".into(), Takes::one_of(farad::optim::OptimizerRow::names()), "The optimizer of the gates.";
         schedule: String = "cosine".into(), Takes::one_of(["constant", "cosine"]), "How the learning rate changes.";
         weight_decay: f64 = 0.0, FROM_ZERO, "The optimizer's decay of weights.";
-        #[later] clip: f64 = 0.0, FROM_ZERO, "The largest norm of all gradients together; 0: no limit.";
-        tau: f64 = 0.0, FROM_ZERO, "What the counts of classes are divided by; 0: a third of the root of a class's outputs.";
-        encoding: String = "even".into(), Takes::one_of(["even", "quantile", "learned"]), "Where thresholds lie.";
+        #[later] clip: f64 = 0.0, FROM_ZERO, "The largest norm of all gradients together; 0 means no limit.";
+        tau: f64 = 0.0, FROM_ZERO, "What the counts of classes are divided by; 0 means a third of the square root of a class's outputs.";
+        encoding: String = "even".into(), Takes::one_of(["even", "quantile", "learned"]), "How thresholds are chosen.";
         thresholds: i64 = 1, Takes::Whole(1, 255), "Thresholds per number.";
-        #[later] levels: Vec<f64> = vec![], Takes::Numbers, "Thresholds of pictures as shares of the brightest level; none: `thresholds` of them, equally far apart.";
-        kernels: Vec<i64> = vec![], SIZES, "Trees of gates over windows, one number of kernels for each stage; none: no such stages.";
+        #[later] levels: Vec<f64> = vec![], Takes::Numbers, "Thresholds of pictures as fractions of the brightest level; if empty, `thresholds` of them, equally spaced.";
+        kernels: Vec<i64> = vec![], SIZES, "Trees of gates over windows: the number of kernels of each stage; if empty, there are no such stages.";
         tree_depth: i64 = 3, Takes::Whole(1, 6), "Levels of gates per tree.";
-        windows: Vec<i64> = vec![5, 3], SIZES, "Pixels along a side of the trees' windows, one number for each stage; the last one holds for all further stages.";
-        #[later] tree_padding: Vec<i64> = vec![1], Takes::Wholes(0, 1, 1), "Whether windows reach over the edge, so that pictures keep their size (1) or not (0), one number for each stage; the last one holds for all further stages.";
-        #[later] strides: Vec<i64> = vec![1], SIZES, "With resampled wiring: pixels from window to window, one number for each stage; the last one holds for all further stages.";
-        tree_channels: i64 = 2, Takes::Whole(1, 1 << 16), "Channels that a tree reads at most.";
+        windows: Vec<i64> = vec![5, 3], SIZES, "Pixels along a side of the trees' windows, one number for each stage; the last one applies to all further stages.";
+        #[later] tree_padding: Vec<i64> = vec![1], Takes::Wholes(0, 1, 1), "Whether windows extend beyond the edge, so that pictures keep their size (1) or not (0), one number for each stage; the last one applies to all further stages.";
+        #[later] strides: Vec<i64> = vec![1], SIZES, "With resampled wiring: the stride of windows in pixels, one number for each stage; the last one applies to all further stages.";
+        tree_channels: i64 = 2, Takes::Whole(1, 1 << 16), "Most channels that a tree reads.";
         layers: Vec<i64> = vec![4000, 4000], SIZES, "Gates of each layer.";
-        wiring: String = "learned".into(), Takes::one_of(["random", "unique", "learned", "resampled"]), "How layers are wired; resampled: neurons of sixteen candidates with wires of their own, also over windows.";
+        wiring: String = "learned".into(), Takes::one_of(["random", "unique", "learned", "resampled"]), "How layers are wired; resampled means neurons of sixteen candidates with their own wires, also over windows.";
         candidates: i64 = 8, Takes::Whole(1, 64), "With learned wiring: how many inputs an operand of a gate chooses among.";
-        choice_spread: f64 = 0.5, FROM_ZERO, "With learned wiring: the deviation of the candidates' logits at the start.";
-        #[later] resample_until: f64 = 0.67, Takes::Number(NumberRange::from(0.0).to(1.0)), "With resampled wiring: until which share of all steps neurons draw candidates again.";
-        #[later] resample_patience: i64 = 1000, Takes::from(1), "With resampled wiring: steps for which a neuron's entropy stands still before it draws again.";
-        #[later] freeze_layers: bool = false, Takes::Truth, "With resampled wiring: whether layers become hard, one after the other from the input on, when nothing is drawn any more.";
+        choice_spread: f64 = 0.5, FROM_ZERO, "With learned wiring: the standard deviation of the candidates' initial logits.";
+        #[later] resample_until: f64 = 0.67, Takes::Number(NumberRange::from(0.0).to(1.0)), "With resampled wiring: until which fraction of all steps neurons redraw candidates.";
+        #[later] resample_patience: i64 = 1000, Takes::from(1), "With resampled wiring: steps for which a neuron's entropy stays constant before it redraws.";
+        #[later] freeze_layers: bool = false, Takes::Truth, "With resampled wiring: whether layers become hard, one after another from the input on, after redrawing has ended.";
         initial_logit: f64 = 2.0, FROM_ZERO, "The logit of \"pass operand a on\" at the start.";
         #[later] head: String = "exact".into(), Takes::one_of(["exact", "cut"]), "Which votes the circuit counts: all, or those that decide on the training data, checked on the validation part.";
         forward: String = "hard".into(), Takes::one_of(["soft", "hard"]), "What the forward pass of a step uses; hard gates have the soft gradient.";
         shift: i64 = 0, Takes::Whole(0, 16), "Pictures are shifted by up to this many pixels at random.";
-        #[later] edge: bool = false, Takes::Truth, "Whether shifted pictures go on with the pixels of their edge; if not, with zeros.";
+        #[later] edge: bool = false, Takes::Truth, "Whether shifted pictures are filled with the pixels of their edge; otherwise with zeros.";
         mirror: bool = false, Takes::Truth, "Whether pictures are mirrored at random.";
-        #[later] copies: i64 = 0, Takes::Whole(0, 1000), "Changed copies of every training picture, made before training; 0: the pictures themselves.";
-        #[later] rotate: f64 = 0.0, Takes::Number(NumberRange::from(0.0).to(180.0)), "Degrees by which copies are rotated at most.";
-        #[later] shear: f64 = 0.0, Takes::Number(NumberRange::from(0.0).to(60.0)), "Degrees by which copies are sheared at most.";
-        #[later] scale: f64 = 0.0, Takes::Number(NumberRange::from(0.0).below(1.0)), "The share by which copies are larger or smaller at most.";
-        #[later] elastic_alpha: f64 = 0.0, FROM_ZERO, "How strongly copies are bent: random moves of pixels, smoothed, times this.";
-        #[later] elastic_sigma: f64 = 6.0, Takes::Number(NumberRange::above(0.0)), "Over how many pixels these moves are smoothed.";
-        validation: f64 = 0.05, SHARE, "The share of the training set that is held out to choose the best circuit.";
-        test: f64 = 0.2, SHARE, "The share that is held out for the test, if the set has no test part.";
+        #[later] copies: i64 = 0, Takes::Whole(0, 1000), "Changed copies of every training picture, made before training; 0 means the pictures themselves.";
+        #[later] rotate: f64 = 0.0, Takes::Number(NumberRange::from(0.0).to(180.0)), "Most degrees by which copies are rotated.";
+        #[later] shear: f64 = 0.0, Takes::Number(NumberRange::from(0.0).to(60.0)), "Most degrees by which copies are sheared.";
+        #[later] scale: f64 = 0.0, Takes::Number(NumberRange::from(0.0).below(1.0)), "The largest fraction by which copies are scaled up or down.";
+        #[later] elastic_alpha: f64 = 0.0, FROM_ZERO, "The strength of elastic distortion of copies: random, smoothed displacements of pixels, times this.";
+        #[later] elastic_sigma: f64 = 6.0, Takes::Number(NumberRange::above(0.0)), "Over how many pixels these displacements are smoothed.";
+        validation: f64 = 0.05, SHARE, "The fraction of the training set that is held out to choose the best circuit.";
+        test: f64 = 0.2, SHARE, "The fraction that is held out for the test, if the set has no test part.";
         target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
         ignore: Vec<String> = vec![], Takes::Texts, "Columns of a table to leave out, by name or number.";
         header: bool = true, Takes::Truth, "Whether a table's first line names the columns.";
-        #[later] repair: String = "never".into(), Takes::one_of(["never", "small", "always"]), "Whether a discrete search for a better circuit follows training: never, where the circuit is small, or always. `farad repair` does it later.";
+        #[later] repair: String = "never".into(), Takes::one_of(["never", "small", "always"]), "Whether a discrete search for a better circuit follows training: never, if the circuit is small, or always. `farad repair` does it later.";
         simplify_seconds: i64 = 20, Takes::Whole(0, 1 << 20), "Seconds that simplification may take.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
 }
 
-/// Gates that vote for a class at least, where the settings are made to suit the data: with fewer, ties decide.
+/// Fewest gates that vote for a class, if the settings are chosen to suit the data: with fewer, ties decide.
 const LEAST_OF_A_CLASS: i64 = 4;
 
-/// Steps of a table at least, where the settings are made to suit the data.
+/// Fewest steps for a table, if the settings are chosen to suit the data.
 const LEAST_STEPS: i64 = 600;
 
 impl ClassifierSettings {
-    /// What is good for a task and a model.
+    /// The default settings for a task and a model.
     pub fn new(task: TaskKind, model: &str) -> Result<ClassifierSettings> {
         let unknown = || no_choice("model", model, &Preset::names());
         let preset = Preset::named(model).ok_or_else(unknown)?;
@@ -97,7 +97,7 @@ impl ClassifierSettings {
         })
     }
 
-    /// A network for pictures made one for tables.
+    /// Converts a network for pictures to one for tables.
     fn for_tables(self) -> ClassifierSettings {
         ClassifierSettings {
             encoding: "quantile".into(),
@@ -119,13 +119,13 @@ impl ClassifierSettings {
         }
     }
 
-    /// Thresholds of a number.
+    /// Thresholds per number.
     pub fn bits(&self) -> usize {
         if self.levels.is_empty() { self.thresholds as usize } else { self.levels.len() }
     }
 
-    /// Makes the last layer wide enough for so many classes: each has as many gates as every other, and at least
-    /// four. For layers that nobody chose; those that somebody did are refused if they do not fit.
+    /// Makes the last layer wide enough for this many classes: all have the same number of gates, at least
+    /// four. For default layers only; layers that the user chose are rejected if they do not fit.
     pub fn suit(&mut self, classes: usize) {
         let classes = classes.max(1) as i64;
         if let Some(last) = self.layers.last_mut() {
@@ -134,7 +134,7 @@ impl ClassifierSettings {
         }
     }
 
-    /// Gives a small table epochs enough to learn from. For epochs that nobody chose.
+    /// Gives a small table enough epochs to learn from. For default epochs only.
     pub fn suit_samples(&mut self, samples: usize) {
         if self.task_kind() == TaskKind::Table {
             let steps = (samples as i64 / self.batch.max(1)).max(1);
@@ -142,9 +142,10 @@ impl ClassifierSettings {
         }
     }
 
-    /// Of a run.
+    /// The settings of a run.
     pub fn of(run: &Run) -> Result<ClassifierSettings> {
-        // Keys that a run does not have are what they were before there were such keys, whatever its model is now.
+        // Keys that a run does not have take the values from before these keys existed, whatever its model is
+        // now.
         let mut settings = ClassifierSettings::default();
         settings.take_config(run.config())?;
         Ok(settings)
@@ -155,7 +156,7 @@ impl ClassifierSettings {
         TaskKind::named(&self.task).unwrap_or(TaskKind::Mnist)
     }
 
-    /// What is learned by what.
+    /// What is trained and how.
     pub fn title(&self) -> String {
         format!("{} by {}", self.task, self.model)
     }

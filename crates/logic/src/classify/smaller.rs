@@ -1,7 +1,8 @@
-//! The circuit of a network made smaller: its votes by themselves, then a head on top of what they became.
+//! Making the circuit of a network smaller: first its votes, then a head on top of these.
 //!
-//! Votes are simplified and proved equal to those that were learned; the head is built anew from them, so that it stays as
-//! flat as adders and comparators on words are. Small circuits are simplified once more as a whole. Start at [`smaller`].
+//! Votes are simplified and proved equal to the learned ones. The head is rebuilt from them, so that it stays
+//! as flat as adders and comparators on words are. Small circuits are simplified once more as a whole. Start at
+//! [`smaller`].
 
 use std::time::Duration;
 
@@ -14,19 +15,21 @@ use super::data::ClassifierData;
 use super::learned::LearnedClassifier;
 use crate::error::Result;
 
-/// Gates up to which a circuit is simplified as a whole: there, fewer gates are worth more than few levels.
+/// Up to this many gates, a circuit is simplified as a whole: there, fewer gates are worth more than fewer
+/// levels.
 pub const SMALL: usize = 1500;
 
-/// How often what was found simpler is simplified again.
+/// How many times a simplified circuit is simplified again.
 const ROUNDS: usize = 3;
 
 /// A smaller circuit.
 pub struct Smaller {
     /// With the class as its outputs.
     pub netlist: Netlist,
-    /// The same gates with the counts of all classes as further outputs, if these are there still.
+    /// The same gates with the counts of all classes as further outputs, if they still exist.
     pub with_counts: Option<Netlist>,
-    /// Whether it is proved that nothing but votes left out has changed, for all inputs that thresholds can make.
+    /// Whether it is proved that nothing changed except for omitted votes, for all inputs that thresholds can
+    /// produce.
     pub proved: bool,
     /// Whether time ran out.
     pub out_of_time: bool,
@@ -37,7 +40,7 @@ pub struct Smaller {
 /// A circuit before it is made smaller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CircuitForm {
-    /// Its outputs vote, each for a class.
+    /// Its outputs are votes, each for a class.
     Votes {
         /// Named `vote_c_k`.
         netlist: Netlist,
@@ -49,7 +52,7 @@ pub enum CircuitForm {
 }
 
 impl CircuitForm {
-    /// Of a network, with the votes that decide on these data; without them with all votes.
+    /// From a network, with the votes that decide on these data; without data, with all votes.
     pub fn of(learned: &LearnedClassifier, data: Option<&ClassifierData>) -> Result<CircuitForm> {
         let mut netlist = learned.network.to_netlist_of_votes(&learned.name())?;
         let head = learned.network.head();
@@ -73,7 +76,7 @@ impl CircuitForm {
         }
     }
 
-    /// What a file holds: names of outputs say what they are.
+    /// From a file: the names of outputs say what they are.
     pub fn read(netlist: Netlist) -> Option<CircuitForm> {
         if netlist.outputs.iter().all(|output| output.name.starts_with("class")) {
             return Some(CircuitForm::Number(netlist));
@@ -140,7 +143,7 @@ impl BitOrder {
     }
 }
 
-/// Simplification that knows which inputs happen.
+/// Simplification that knows which inputs can occur.
 struct Simplifier {
     options: SimplifyOptions,
     order: BitOrder,
@@ -150,7 +153,7 @@ impl Simplifier {
     /// A smaller netlist, whether each step is proved, and whether time ran out.
     fn run(&self, netlist: &Netlist) -> Result<(Netlist, bool, bool)> {
         let (mut best, mut proved, mut out_of_time) = (netlist.clone(), true, false);
-        // What is simpler for inputs that happen may let more become simple.
+        // A gate that is simplified for inputs that can occur may let others be simplified.
         for _ in 0..ROUNDS {
             let told = best.with_implied_inputs(|n, m| self.order.implies(n, m));
             let simple = simplify(&told, &self.options)?;

@@ -1,4 +1,4 @@
-//! How fast a circuit classifies: on one core, with packing and without, and on a GPU.
+//! How fast a circuit classifies: on one core, with and without packing, and on a GPU.
 
 use std::time::{Duration, Instant};
 
@@ -12,32 +12,32 @@ use super::packed::Packer;
 use crate::error::{Error, Result};
 use crate::simulate::NetlistSimulation;
 
-/// For how long is measured.
+/// How long to measure.
 const TIME: Duration = Duration::from_secs(1);
-/// Words of 32 samples that a GPU takes at once.
+/// Words of 32 samples that a GPU processes at once.
 const GPU_WORDS: usize = 1 << 15;
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CircuitSpeed {
-    /// Gates left to compute after constants, copies and negations are folded.
+    /// Gates that remain after constants, copies and negations are folded.
     pub gates: usize,
-    /// Nanoseconds per image on one core, from bits: the mean, and the fastest 512.
+    /// Nanoseconds per image on one core, from bits: the mean.
     pub nanoseconds: f64,
     /// The fastest 512 images.
     pub best_nanoseconds: f64,
-    /// The same from bytes, packing included.
+    /// The same from bytes, including packing.
     pub packed_nanoseconds: f64,
     /// The fastest 512 images.
     pub best_packed_nanoseconds: f64,
     /// The GPU, if there is one.
     pub gpu: Option<String>,
-    /// Images per second there, from packed bits that are there already.
+    /// Images per second there, from packed bits that are already on the GPU.
     pub gpu_images_per_second: Option<f64>,
 }
 
 impl CircuitSpeed {
-    /// The same in words, a line for each way.
+    /// The same in words, one line per measurement.
     pub fn lines(&self) -> Vec<String> {
         let (mean, best, gates) = (self.nanoseconds, self.best_nanoseconds, counted(self.gates, "gate"));
         let mut lines = vec![format!("one core, {gates}: {mean:.0} ns per image (fastest 512: {best:.0})")];
@@ -50,7 +50,7 @@ impl CircuitSpeed {
     }
 }
 
-/// Times a circuit on the pictures of a part, of which there must be 512.
+/// Times a circuit on the pictures of a part, which must have at least 512.
 pub fn measure(
     netlist: &Netlist,
     thresholds: &[f32],
@@ -98,7 +98,7 @@ fn timed(mut run: impl FnMut()) -> (f64, f64) {
     (start.elapsed().as_secs_f64() / tiles as f64 * sample, best * sample)
 }
 
-/// Samples per second of random bits; what is in them makes no difference.
+/// Samples per second for random bits; their values make no difference.
 fn on_gpu(netlist: &Netlist, device: &Device) -> Result<f64> {
     let simulation = NetlistSimulation::new(netlist, device)?;
     let x = Tensor::random_bits_at(1, 0, [1, netlist.inputs.len(), GPU_WORDS], device).detach()?;

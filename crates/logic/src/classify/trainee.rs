@@ -1,7 +1,8 @@
-//! A logic network in training as the loop sees it: steps, validation of the hard network, checkpoints, the end.
+//! A logic network in training, as the training loop sees it: steps, validation of the hard network,
+//! checkpoints, the end.
 //!
-//! Invariant: the kept network is that of the best validation, or of the last one if the best should not be kept; it lies
-//! in the checkpoint beside the one in training.
+//! Invariant: the kept network is that of the best validation, or of the last one if the best should not be
+//! kept. The checkpoint contains it beside the one in training.
 
 use farad::run::{Checkpoint, LogCell, Run, Value, counted, json};
 use farad::train::{
@@ -18,12 +19,12 @@ use super::trainer::ClassifierTrainer;
 use crate::error::{Error, Result};
 use crate::repair::Effort;
 
-/// What a run folder of this kind is, in `config.toml` and checkpoints.
+/// The kind of run folder, in `config.toml` and checkpoints.
 pub const KIND: &str = "logic";
 
 const COLUMNS: [&str; 4] = ["epoch", "soft_loss", "learning_rate", "hard_accuracy"];
 
-/// What a checkpoint holds beside tensors.
+/// What a checkpoint contains besides tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredClassifier {
     /// Channels, height, width.
@@ -33,16 +34,16 @@ pub(super) struct StoredClassifier {
     /// Samples in all parts; 0 in files of earlier builds.
     #[serde(default)]
     pub samples: usize,
-    /// Names of a table's columns; none of pictures, and in files of earlier builds.
+    /// Names of a table's columns; empty for pictures, and in files of earlier builds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// The column that says the class; none of pictures, and in files of earlier builds.
+    /// The class column; empty for pictures, and in files of earlier builds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
     /// The validation accuracy of the kept network, and when it was kept.
     pub best: Option<f64>,
     pub best_step: u64,
-    /// At the last look.
+    /// At the last check.
     pub accuracy: Option<f64>,
 }
 
@@ -63,7 +64,7 @@ impl StoredClassifier {
         }
     }
 
-    /// Whether it was made with the same data as another, as far as one can tell.
+    /// Whether it was made with the same data as another, as far as can be told.
     fn has_data_of(&self, other: &StoredClassifier) -> bool {
         let samples = self.samples == 0 || self.samples == other.samples;
         samples && (self.shape, &self.classes) == (other.shape, &other.classes)
@@ -86,7 +87,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Before the first step.
+    /// The state before the first step.
     pub fn new(
         settings: ClassifierSettings,
         trainer: ClassifierTrainer,
@@ -101,7 +102,7 @@ impl Classifier {
         &self.trainer
     }
 
-    /// Keeps the network as it is.
+    /// Keeps the current network.
     fn keep_now(&mut self) -> Result<()> {
         (self.stored.best, self.stored.best_step) = (self.stored.accuracy, self.trainer.steps());
         self.kept = self.trainer.state()?;
@@ -155,7 +156,7 @@ impl Trainee for Classifier {
         if !self.settings.course.keep_best {
             self.keep_now()?;
         }
-        // Of equals the later one: it has learned more.
+        // Among equals the later one: it has learned more.
         Ok(Some(Validation { goodness: accuracy, later_wins: true, cells: vec![accuracy.into()] }))
     }
 
@@ -234,7 +235,7 @@ impl Trainee for Classifier {
         let verdict = report::conclude(run)?;
         let mut outcome = Outcome::new(verdict.json(), verdict.sentence());
         if self.settings.task_kind().is_picture() {
-            outcome = outcome.next("eval RUN --speed", "how quickly the circuit reads a sample");
+            outcome = outcome.next("eval RUN --speed", "how fast the circuit classifies a sample");
         }
         Ok(outcome
             .next("export RUN --format html --out RUN/page", "play with it in a browser")

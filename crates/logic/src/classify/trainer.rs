@@ -15,11 +15,11 @@ use crate::error::Result;
 use crate::layer::Pass;
 use crate::network::LogicNetwork;
 
-/// Samples of an evaluation at once.
+/// Samples that are evaluated at once.
 const JUDGED: usize = 1024;
-/// The stream of the orders of epochs.
+/// The random stream of the orders of epochs.
 const ORDER: u32 = 0x6c6f_7264;
-/// Where the random numbers of steps lie in the seed's stream, behind those of wirings.
+/// Offset of the steps' random numbers in the seed's stream, after those of wirings.
 const STEPS: u64 = 1 << 33;
 
 /// A network, its optimizer and its data on one device.
@@ -30,7 +30,7 @@ pub struct ClassifierTrainer {
     train: DeviceSamples,
     validation: DeviceSamples,
     device: Device,
-    /// The samples of an epoch in order, and which epoch that is.
+    /// The order of an epoch's samples, and which epoch that is.
     order: Option<(u64, Tensor)>,
     steps: u64,
 }
@@ -42,7 +42,7 @@ impl ClassifierTrainer {
         data: &ClassifierData,
         device: &Device,
     ) -> Result<ClassifierTrainer> {
-        let help = "take smaller layers, kernels, candidates or a smaller batch, or another device";
+        let help = "use smaller layers, kernels, candidates or a smaller batch, or another device";
         model::need(settings, data.train.shape, data.train.len()).check(device, help)?;
         let network =
             model::build(settings, data.train.shape, data.classes.len(), Some(&data.train), device)?;
@@ -79,23 +79,23 @@ impl ClassifierTrainer {
         self.steps
     }
 
-    /// Samples of a step: as many as asked for, or all.
+    /// Samples per step: as many as asked for, or all.
     fn batch(&self) -> usize {
         batch(&self.settings, self.train.count())
     }
 
-    /// Steps of an epoch. What does not fill a batch waits for an epoch with another order.
+    /// Steps per epoch. Samples that do not fill a batch are left for epochs with another order.
     pub fn steps_per_epoch(&self) -> u64 {
         (self.train.count() / self.batch()) as u64
     }
 
-    /// Steps of an epoch on some samples, of which there is one at least.
+    /// Steps per epoch on some samples; at least one.
     pub fn epoch_of(settings: &ClassifierSettings, train: &HostSamples) -> u64 {
         let samples = train.len() * (settings.copies as usize).max(1);
         (samples / batch(settings, samples).max(1)).max(1) as u64
     }
 
-    /// Steps at the end.
+    /// The total number of steps.
     pub fn steps_in_all(&self) -> u64 {
         match self.settings.updates {
             0 => self.settings.epochs as u64 * self.steps_per_epoch(),
@@ -103,16 +103,16 @@ impl ClassifierTrainer {
         }
     }
 
-    /// The learning rate after so many steps.
+    /// The learning rate after this many steps.
     pub fn rate_at(&self, steps: u64) -> f32 {
         match self.settings.schedule.as_str() {
             "constant" => self.settings.learning_rate as f32,
-            // The last step still learns something.
+            // The last step should still learn something.
             _ => Cosine::new(self.settings.learning_rate, self.steps_in_all() + 1).rate(steps),
         }
     }
 
-    /// The loss of the next step, as it would see it.
+    /// The loss of the next step, as it would compute it.
     pub fn loss(&mut self) -> Tensor {
         let rows = self.rows();
         let settings = &self.settings;
@@ -126,7 +126,7 @@ impl ClassifierTrainer {
         self.network.features(&x, pass).transpose(0, 1).cross_entropy(&labels)
     }
 
-    /// One step. The loss before it is not waited for.
+    /// One step. Returns the loss before it, without waiting for it.
     pub fn step(&mut self) -> Result<Tensor> {
         let rate = self.rate_at(self.steps);
         self.optimizer.set_learning_rate(rate);
@@ -143,7 +143,7 @@ impl ClassifierTrainer {
         Ok(loss)
     }
 
-    /// The numbers of the next step's samples. `[batch]`
+    /// The indices of the next step's samples. `[batch]`
     fn rows(&mut self) -> Tensor {
         let (epoch, place) = (self.steps / self.steps_per_epoch(), self.steps % self.steps_per_epoch());
         let order = match self.order.take() {
@@ -160,7 +160,7 @@ impl ClassifierTrainer {
         order.index_select(0, &count_from(place as usize * self.batch(), self.batch(), &self.device))
     }
 
-    /// The share of the validation part that the hard network classifies right.
+    /// The fraction of the validation part that the hard network classifies correctly.
     pub fn validate(&self) -> Result<f64> {
         let (samples, count) = (&self.validation, self.validation.count());
         let chunk = JUDGED.min(count);
@@ -175,21 +175,21 @@ impl ClassifierTrainer {
         Ok(right / count as f64)
     }
 
-    /// The parameters as they are, on the CPU.
+    /// The current parameters, on the CPU.
     pub fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let cpu = Device::cpu();
         let state = self.network.state();
         state.into_iter().map(|(name, tensor)| Ok((name, tensor.detach()?.to_device(&cpu)?))).collect()
     }
 
-    /// Puts network and optimizer into a checkpoint.
+    /// Stores network and optimizer in a checkpoint.
     pub fn put(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         checkpoint.put_module("model", &self.network);
         checkpoint.put_all("optimizer", self.optimizer.state()?);
         Ok(())
     }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         checkpoint.restore_module("model", &self.network)?;
         self.network.refresh();
@@ -199,12 +199,12 @@ impl ClassifierTrainer {
     }
 }
 
-/// Samples of a step, where there are so many.
+/// Samples per step, if there are as many.
 fn batch(settings: &ClassifierSettings, samples: usize) -> usize {
     (settings.batch as usize).min(samples)
 }
 
-/// `start, start + 1, …` as `u32`, where the start is given with the run.
+/// `start, start + 1, …` as `u32`, where the start is a parameter of the run.
 fn count_from(start: usize, count: usize, device: &Device) -> Tensor {
     let start = Tensor::number(start as f32, device).cast(DType::U32);
     Tensor::arange(count, device).cast(DType::U32) + start

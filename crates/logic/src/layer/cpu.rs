@@ -13,7 +13,8 @@ pub fn forward(extent: &LayerExtent, coefficients: &[f32], wires: &[u32], x: &[f
     });
 }
 
-/// The outputs of some gates. A structure, as closures are not compiled for the vectors that there are.
+/// The outputs of some gates. A struct, because closures are not compiled for the machine's vector
+/// instructions.
 struct GateOutputs<'a> {
     extent: &'a LayerExtent,
     coefficients: &'a [f32],
@@ -47,7 +48,7 @@ fn evaluate(c: &[f32], a: &[f32], b: &[f32], y: &mut [f32]) {
     }
 }
 
-/// Gradients at the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
+/// Gradients of the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
 pub fn weights(extent: &LayerExtent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let arch = Arch::new();
     each_part(sums, 4, extent.batch, |first, sums| {
@@ -106,8 +107,7 @@ fn add(sums: &mut [[f32; LANES]; 4], lane: usize, g: f32, a: f32, b: f32) {
     sums[3][lane] += g * a * b;
 }
 
-/// Gradients at the inputs.
-/// `[outputs, 4], readers, [inputs, batch], [outputs, batch] -> [inputs, batch]`
+/// Gradients of the inputs. `[outputs, 4], readers, [inputs, batch], [outputs, batch] -> [inputs, batch]`
 pub fn inputs(
     extent: &LayerExtent,
     coefficients: &[f32],

@@ -1,8 +1,8 @@
-//! The sizes of one layer and batch, and what follows from them for the operands.
+//! The sizes of a layer and a batch, and the operands' shapes that follow from them.
 
 use farad::{DType, OpError, Shape};
 
-/// Sizes of a layer at work.
+/// The sizes of a layer and a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerExtent {
     pub inputs: usize,
@@ -41,7 +41,7 @@ impl LayerExtent {
         (self.outputs * self.batch) as u64
     }
 
-    /// Says what is wrong with the coefficients, wires, readers and features of a layer.
+    /// Checks the shapes of a layer's coefficients, wires, readers and features.
     pub fn check(operands: &[(Shape, DType)]) -> Result<LayerExtent, OpError> {
         let [coefficients, wires, readers, x] = operands else {
             return Err(OpError::Arity { op: "gates", got: operands.len(), least: 4 });
@@ -64,7 +64,7 @@ impl LayerExtent {
             operands.iter().zip(wanted).zip(["coefficients", "wires", "readers", "features"])
         {
             if shape != wanted {
-                let what = format!("{name} have the wrong shape: {shape} where {wanted} fit");
+                let what = format!("{name} have the wrong shape: {shape}, expected {wanted}");
                 let (a, b) = first_difference(shape, wanted);
                 return Err(OpError::Sizes { op: "gates", what, a, b });
             }
@@ -73,7 +73,7 @@ impl LayerExtent {
     }
 }
 
-/// Words of the readers array: see [`super::LayerWiring`].
+/// Words in the readers array: see [`super::LayerWiring`].
 pub fn readers_len(inputs: usize, outputs: usize) -> usize {
     inputs + 1 + 4 * outputs
 }

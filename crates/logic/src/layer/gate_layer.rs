@@ -14,19 +14,19 @@ use crate::wires::Wires;
 /// How gates compute in a forward pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pass {
-    /// Mixtures of functions, as the logits say: what is differentiated.
+    /// Mixtures of functions, weighted by the logits: differentiable.
     #[default]
     Soft,
-    /// The likeliest function of each, with the mixture's gradient (straight-through).
+    /// The most likely function of each gate, with the mixture's gradient (straight-through).
     Straight,
-    /// The likeliest function of each, without a gradient at the logits: bits give bits.
+    /// The most likely function of each gate, without a gradient of the logits: bits give bits.
     Hard,
 }
 
 /// Soft gates on fixed wires: `[batch, inputs] -> [batch, outputs]`.
 ///
-/// Layers one after the other, in a [`super::GateNetwork`] or a [`farad::nn::Sequential`], keep their
-/// values feature-major in between: the transpositions cancel.
+/// Consecutive layers, in a [`super::GateNetwork`] or a [`farad::nn::Sequential`], keep their values
+/// feature-major in between: the transpositions cancel.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -41,9 +41,9 @@ pub struct GateLayer {
     pub logits: Parameter,
     #[module(skip)]
     wires: Arc<Wires>,
-    /// Gates in a row that share their logits.
+    /// Consecutive gates that share their logits.
     copies: usize,
-    /// The wires and the gate table where they were needed last.
+    /// The wires and the gate table on the device where they were last used.
     #[module(skip)]
     placed: Arc<Mutex<Option<PlacedGates>>>,
 }
@@ -56,17 +56,17 @@ struct PlacedGates {
 }
 
 impl GateLayer {
-    /// A layer on these wires. Logits start normal, drawn from the CPU's random numbers.
+    /// A layer on these wires. Initial logits are normal, drawn from the CPU's random numbers.
     #[track_caller]
     pub fn new(wires: Wires) -> GateLayer {
         GateLayer::shared(wires, 1)
     }
 
-    /// A layer on these wires in which `copies` gates in a row are one gate in several places: they share their
-    /// logits, as a kernel does over the positions of an image.
+    /// A layer on these wires in which `copies` consecutive gates are one gate at several positions: they share
+    /// their logits, as a kernel does over the positions of an image.
     ///
     /// # Panics
-    /// If the gates are no multiple of the copies.
+    /// If the number of gates is not a multiple of the copies.
     #[track_caller]
     pub fn shared(wires: Wires, copies: usize) -> GateLayer {
         let gates = wires.outputs();
@@ -90,14 +90,14 @@ impl GateLayer {
         GateLayer::new(Wires::unique(inputs, outputs, seed, 0))
     }
 
-    /// The layer with gates that begin by passing their first operand on, the more decidedly the
-    /// larger the strength.
+    /// The layer with gates that initially pass their first operand through, the more strongly the larger the
+    /// strength.
     pub fn passing(self, strength: f32) -> GateLayer {
         self.logits.set(initial_logits(&[self.learned()], strength, &Device::cpu()));
         self
     }
 
-    /// Numbers a sample comes in with.
+    /// Numbers per input sample.
     pub fn inputs(&self) -> usize {
         self.wires.inputs
     }
@@ -107,42 +107,41 @@ impl GateLayer {
         self.wires.outputs()
     }
 
-    /// Who reads what.
+    /// The wiring.
     pub fn wires(&self) -> &Wires {
         &self.wires
     }
 
-    /// Gates with logits of their own.
+    /// Gates that have their own logits.
     pub fn learned(&self) -> usize {
         self.outputs() / self.copies
     }
 
-    /// The likeliest gates, one per output.
+    /// The most likely gates, one per output.
     pub fn gates(&self) -> farad::Result<Vec<Gate>> {
         let learned = hard_gates(&self.logits.value().to_vec::<f32>()?);
         Ok(learned.into_iter().flat_map(|gate| std::iter::repeat_n(gate, self.copies)).collect())
     }
 
-    /// The layer with the likeliest gate of each alone: bits give bits.
-    /// `[batch, inputs] -> [batch, outputs]`
+    /// The layer with only the most likely gates: bits give bits. `[batch, inputs] -> [batch, outputs]`
     #[track_caller]
     pub fn hard(&self, x: &Tensor) -> Tensor {
         self.hard_features(&x.transpose(0, 1)).transpose(0, 1)
     }
 
-    /// The layer on features by samples. `[inputs, batch] -> [outputs, batch]`
+    /// The layer on feature-major data. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn forward_features(&self, x: &Tensor) -> Tensor {
         self.features(x, Pass::Soft)
     }
 
-    /// [`GateLayer::hard`] on features by samples. `[inputs, batch] -> [outputs, batch]`
+    /// [`GateLayer::hard`] on feature-major data. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn hard_features(&self, x: &Tensor) -> Tensor {
         self.features(x, Pass::Hard)
     }
 
-    /// The layer on features by samples, one way or another. `[inputs, batch] -> [outputs, batch]`
+    /// The layer on feature-major data, in a given pass. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let (logits, PlacedGates { wiring, table, .. }) = self.placed();
@@ -151,12 +150,12 @@ impl GateLayer {
         match pass {
             Pass::Soft => gates(&soft(), &wiring, x),
             Pass::Hard => gates(&hard(), &wiring, x),
-            // Through the mixture, so that operands which the likeliest gate does not read learn as well.
+            // Through the mixture, so that operands that the most likely gate does not read learn as well.
             Pass::Straight => straight_gates(&hard(), &soft(), &wiring, x),
         }
     }
 
-    /// The coefficients of learned gates, for all their copies.
+    /// The coefficients of learned gates, repeated for all their copies.
     fn everywhere(&self, coefficients: Tensor) -> Tensor {
         let (learned, copies) = (self.learned(), self.copies);
         match copies {
@@ -168,7 +167,7 @@ impl GateLayer {
         }
     }
 
-    /// Adds the likeliest gates to a netlist; their wires, from those of the inputs.
+    /// Adds the most likely gates to a netlist; returns their wires, given those of the inputs.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> farad::Result<Vec<Wire>> {
         let wires = self.wires();
         let pairs = wires.a.iter().zip(&wires.b).map(|(&a, &b)| (values[a as usize], values[b as usize]));

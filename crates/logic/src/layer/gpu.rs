@@ -9,10 +9,10 @@ const FORWARD: &str = include_str!("forward.wgsl");
 const WEIGHTS: &str = include_str!("weights.wgsl");
 const INPUTS: &str = include_str!("inputs.wgsl");
 
-/// Parts into which sums over the batch are cut at most.
+/// Most parts into which sums over the batch are split.
 const PARTS: usize = 64;
 
-/// Operands: coefficients, wires, readers, x, and so many in all; result: y.
+/// Operands: coefficients, wires, readers, x, and `operands` in total; result: y.
 pub fn forward(extent: &LayerExtent, operands: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.outputs, extent.batch);
     vec![grid.each(WgslText::new(FORWARD), &[], &[0, 1, 3, operands], limits)]
@@ -29,13 +29,13 @@ pub fn weights(extent: &LayerExtent, limits: &CustomLimits) -> Vec<CustomKernel>
     vec![grid.sums(WgslText::new(WEIGHTS), parts, &[], &[0, 1, 2, 4], limits), sum]
 }
 
-/// Words of the parts of weights' gradients.
+/// Words in the partial gradients of weights.
 pub fn weights_scratch(extent: &LayerExtent) -> Vec<usize> {
     let parts = parts(extent);
     if parts == 1 { vec![] } else { vec![parts * extent.outputs * 4] }
 }
 
-/// Operands: coefficients, readers, x, g; result: gradients at x.
+/// Operands: coefficients, readers, x, g; result: gradients of x.
 pub fn inputs(extent: &LayerExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
     vec![grid.each(WgslText::new(INPUTS), &[], &[0, 1, 2, 3, 4], limits)]

@@ -1,4 +1,4 @@
-// Gradients at the inputs of a layer: each gathers from the gates that read it, in order.
+// Gradients of a layer's inputs: each gathers from the gates that read it, in order.
 
 //{ frame
 alias Value = f32;
@@ -6,8 +6,8 @@ alias Value = f32;
 //}
 
 @group(0) @binding(1) var<storage, read> coefficients: array<vec4<f32>>;
-// Where the list of every input starts and the last ends, then all lists: twice the gate, and one
-// more if the input is its second operand; then the other operand.
+// The offsets of the lists of all inputs and the end of the last, then all lists: twice the gate, plus one if
+// the input is its second operand; then the other operand.
 @group(0) @binding(2) var<storage, read> readers: array<u32>;
 @group(0) @binding(3) var<storage, read> x: array<Value>;
 @group(0) @binding(4) var<storage, read> g: array<Value>;

@@ -1,8 +1,7 @@
 //! Layers of soft gates for networks: every gate reads two features of a sample.
 //!
-//! [`GateLayer`] is where to start; [`GateNetwork`] is a stack of them that becomes a netlist; `op`
-//! defines the ops that both are made of, `reference` is their meaning in double precision, `cpu` and
-//! `gpu` are how they run.
+//! Start at [`GateLayer`]. [`GateNetwork`] is a stack of them that becomes a netlist. `op` defines the ops that
+//! both use, `reference` defines these in double precision, `cpu` and `gpu` implement them.
 
 mod cpu;
 mod extent;

@@ -1,4 +1,4 @@
-//! Layers of gates one after the other, and the circuit that they become.
+//! Stacked layers of gates, and the circuit that they become.
 
 use farad::Tensor;
 use farad::nn::{Layer, Module};
@@ -44,7 +44,7 @@ impl GateNetwork {
     /// From layers.
     ///
     /// # Panics
-    /// If there is none, or one does not take what the one before gives.
+    /// If there is none, or a layer does not match the one before it.
     #[track_caller]
     pub fn of(layers: Vec<GateLayer>) -> GateNetwork {
         assert!(!layers.is_empty(), "gate network: needs a layer (0 vs 1)");
@@ -52,7 +52,7 @@ impl GateNetwork {
             let (outputs, inputs) = (pair[0].outputs(), pair[1].inputs());
             assert!(
                 outputs == inputs,
-                "gate network: layers do not fit: {n} and {} ({outputs} vs {inputs})",
+                "gate network: layers do not match: {n} and {} ({outputs} vs {inputs})",
                 n + 1
             );
         }
@@ -64,16 +64,15 @@ impl GateNetwork {
         &self.layers
     }
 
-    /// The network with the likeliest gate of each alone: bits give bits.
-    /// `[batch, inputs] -> [batch, outputs]`
+    /// The network with only the most likely gates: bits give bits. `[batch, inputs] -> [batch, outputs]`
     #[track_caller]
     pub fn hard(&self, x: &Tensor) -> Tensor {
         let start = x.transpose(0, 1);
         self.layers.iter().fold(start, |x, layer| layer.hard_features(&x)).transpose(0, 1)
     }
 
-    /// The circuit of [`GateNetwork::hard`]: inputs `x0`, `x1`, …, outputs `y0`, `y1`, …, every gate
-    /// as it was learned.
+    /// The circuit of [`GateNetwork::hard`]: inputs `x0`, `x1`, …, outputs `y0`, `y1`, …, every gate as
+    /// learned.
     pub fn to_netlist(&self, name: &str) -> farad::Result<Netlist> {
         let mut netlist = Netlist::new(name);
         let mut values: Vec<Wire> =

@@ -1,9 +1,9 @@
-//! The three ops of a layer: its outputs, and the gradients at its coefficients and at its inputs.
+//! The three ops of a layer: its outputs, and the gradients of its coefficients and of its inputs.
 //!
-//! Everything is feature-major: rows are features and columns samples, because each gate reads two whole
-//! rows, wherever they lie. The two gradients are ops of their own, so that a first layer, whose inputs
-//! nobody differentiates, computes only one. Hard gates that learn like soft ones take their values from one
-//! set of coefficients and their gradients from another.
+//! Everything is feature-major: rows are features and columns samples, because each gate reads two whole rows,
+//! at any index. The two gradients are separate ops, so that a first layer, whose inputs need no gradient,
+//! computes only one. Hard gates with soft gradients take their values from one set of coefficients and their
+//! gradients from another.
 
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
@@ -12,7 +12,7 @@ use super::wiring::LayerWiring;
 use super::{cpu, gpu, reference};
 use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
 
-/// The outputs of gates `c0 + ca·a + cb·b + cab·a·b` whose operands the wiring picks.
+/// The outputs of gates `c0 + ca·a + cb·b + cab·a·b` whose operands the wiring selects.
 /// `[outputs, 4], [inputs, batch] -> [outputs, batch]`
 ///
 /// ```
@@ -30,8 +30,8 @@ pub fn gates(coefficients: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor 
     Tensor::custom(GateLayerOp, &[coefficients, wiring.wires(), wiring.readers(), x]).swap_remove(0)
 }
 
-/// The outputs of gates with the gradient of others: values come from `coefficients`, gradients at these and at the inputs
-/// from `slopes`. So hard gates learn as soft ones do.
+/// The outputs of gates with the gradient of others: values come from `coefficients`, gradients of these and of
+/// the inputs from `slopes`. So hard gates learn as soft ones do.
 /// `[outputs, 4], [outputs, 4], [inputs, batch] -> [outputs, batch]`
 #[track_caller]
 pub fn straight_gates(coefficients: &Tensor, slopes: &Tensor, wiring: &LayerWiring, x: &Tensor) -> Tensor {
@@ -40,15 +40,15 @@ pub fn straight_gates(coefficients: &Tensor, slopes: &Tensor, wiring: &LayerWiri
     Tensor::custom(GateLayerOp, &operands).swap_remove(0)
 }
 
-/// Coefficients, wires, readers, x, and slopes if they are others -> y.
+/// Coefficients, wires, readers, x, and slopes if they differ -> y.
 #[derive(Clone, Copy, Debug, Hash)]
 struct GateLayerOp;
 
-/// Wires, x, g -> gradients at the coefficients.
+/// Wires, x, g -> gradients of the coefficients.
 #[derive(Clone, Copy, Debug, Hash)]
 struct GateWeightGradients;
 
-/// Coefficients, readers, x, g -> gradients at x.
+/// Coefficients, readers, x, g -> gradients of x.
 #[derive(Clone, Copy, Debug, Hash)]
 struct GateInputGradients;
 
@@ -60,7 +60,7 @@ impl CustomOp for GateLayerOp {
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
         let extent = LayerExtent::check(&operands[..operands.len().min(4)])?;
         if let Some(&(shape, _)) = operands.get(4).filter(|slopes| slopes.0 != extent.coefficients()) {
-            let what = format!("slopes have the wrong shape: {shape} where {} fit", extent.coefficients());
+            let what = format!("slopes have the wrong shape: {shape}, expected {}", extent.coefficients());
             return Err(OpError::Sizes {
                 op: "gates",
                 what,
@@ -88,7 +88,7 @@ impl CustomOp for GateLayerOp {
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
         let extent = LayerExtent::of(shapes[3], shapes[1]);
-        // The readers are for the gradient only.
+        // Only the gradient uses the readers.
         let words =
             extent.coefficients().numel() + extent.wires().numel() + extent.x().numel() + extent.y().numel();
         Some((4 * words as u64, GATE_FLOPS * extent.evaluations()))

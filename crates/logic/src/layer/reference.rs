@@ -1,8 +1,8 @@
-//! What the ops mean, in `f64`, written for clarity.
+//! The reference of the ops in `f64`, written for clarity.
 
 use super::extent::LayerExtent;
 
-/// Wires as indices: first operands, then second.
+/// The operands of a gate, as indices.
 fn operands(wires: &[f64], gate: usize) -> (usize, usize) {
     (wires[gate] as usize, wires[wires.len() / 2 + gate] as usize)
 }
@@ -20,7 +20,7 @@ pub fn forward(extent: &LayerExtent, coefficients: &[f64], wires: &[f64], x: &[f
     y
 }
 
-/// Gradients at the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
+/// Gradients of the coefficients. `[2, outputs], [inputs, batch], [outputs, batch] -> [outputs, 4]`
 pub fn weights(extent: &LayerExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; extent.outputs * 4];
     for (gate, sums) in sums.chunks_exact_mut(4).enumerate() {
@@ -35,8 +35,7 @@ pub fn weights(extent: &LayerExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec
     sums
 }
 
-/// Gradients at the inputs.
-/// `[outputs, 4], readers, [inputs, batch], [outputs, batch] -> [inputs, batch]`
+/// Gradients of the inputs. `[outputs, 4], readers, [inputs, batch], [outputs, batch] -> [inputs, batch]`
 pub fn inputs(extent: &LayerExtent, coefficients: &[f64], readers: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let batch = extent.batch;
     let (starts, lists) = readers.split_at(extent.inputs + 1);

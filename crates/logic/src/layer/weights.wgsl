@@ -1,5 +1,5 @@
-// Gradients at the coefficients of all gates, summed over some of the samples: part `group.y` takes
-// every column whose block is that part's, counting in turn. Rows are gates.
+// Gradients of the coefficients of all gates, summed over a part of the samples: part `group.y` takes every
+// `parts`-th block of columns. Rows are gates.
 
 //{ frame
 alias Value = f32;

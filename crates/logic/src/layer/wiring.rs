@@ -5,12 +5,12 @@ use farad::{Device, Tensor};
 use super::extent::readers_len;
 use crate::wires::Wires;
 
-/// Who reads what in a layer, both ways round, as two arrays on a device.
+/// The wiring of a layer in both directions, as two arrays on a device.
 ///
 /// - wires `[2, outputs]`: first operands, then second;
-/// - readers `[inputs + 1 + 4·outputs]`: where the list of each input starts and the last one ends,
-///   then all lists, two words per reader: `2·gate + side`, where side 1 is the second operand, and the
-///   gate's other operand. Lists ascend.
+/// - readers `[inputs + 1 + 4·outputs]`: the offsets of the lists of all inputs and the end of the last, then
+///   all lists, two words per reader: `2·gate + side`, where side 1 is the second operand, and the gate's other
+///   operand. Lists ascend.
 #[derive(Clone, Debug)]
 pub struct LayerWiring {
     wires: Tensor,
@@ -21,14 +21,17 @@ impl LayerWiring {
     /// Wires on a device.
     ///
     /// # Panics
-    /// If a gate reads an input that is not there, or has only one operand.
+    /// If a gate reads an input that does not exist, or has only one operand.
     #[track_caller]
     pub fn new(wires: &Wires, device: &Device) -> LayerWiring {
         let (inputs, outputs) = (wires.inputs, wires.outputs());
         let (first, second) = (outputs, wires.b.len());
         assert!(first == second, "gates: operands differ in number: first and second ({first} vs {second})");
         if let Some(&wire) = wires.a.iter().chain(&wires.b).find(|&&wire| wire as usize >= inputs) {
-            panic!("gates: a wire leads nowhere: {inputs} inputs ({wire} vs at most {})", inputs as i64 - 1);
+            panic!(
+                "gates: a wire reads a missing input: {inputs} inputs ({wire} vs at most {})",
+                inputs as i64 - 1
+            );
         }
         let pairs: Vec<u32> = wires.a.iter().chain(&wires.b).copied().collect();
         LayerWiring {
@@ -68,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "gates: a wire leads nowhere: 2 inputs (2 vs at most 1)")]
+    #[should_panic(expected = "gates: a wire reads a missing input: 2 inputs (2 vs at most 1)")]
     fn wires_that_lead_nowhere_are_refused() {
         LayerWiring::new(&Wires { inputs: 2, a: vec![0], b: vec![2] }, &Device::cpu());
     }

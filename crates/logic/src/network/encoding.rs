@@ -6,11 +6,11 @@ use farad::{DType, Device, Tensor};
 use crate::error::{Error, Result};
 use crate::layer::Pass;
 
-/// Bits that say how high a number is: bit `t` of a feature is set from threshold `t` on. One threshold makes a plain
-/// threshold encoding, several make a thermometer. `[features, batch] -> [features · thresholds, batch]`, the bits of a
-/// feature beside each other.
+/// Bits that encode the height of a number: bit `t` of a feature is set if the number is at least threshold
+/// `t`. One threshold is a plain threshold encoding, several are a thermometer code.
+/// `[features, batch] -> [features · thresholds, batch]`, the bits of a feature adjacent.
 ///
-/// Thresholds may be learned: the bits stay bits, and the gradient is that of a sigmoid.
+/// Thresholds may be learned: the bits stay bits, with the gradient of a sigmoid.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -25,15 +25,15 @@ use crate::layer::Pass;
 pub struct Thermometer {
     /// `[features, thresholds]`, or `[1, thresholds]` if all features have the same. Frozen.
     pub thresholds: Parameter,
-    /// By how much thresholds have moved, in units of `scale`, if they are learned. `[features, thresholds]`
+    /// The shift of the thresholds, in units of `scale`, if they are learned. `[features, thresholds]`
     pub moves: Option<Parameter>,
-    /// How far numbers of a feature are apart, about, if thresholds are learned. `[features, 1]`
+    /// The typical spread of a feature's numbers, if thresholds are learned. `[features, 1]`
     scale: Option<Buffer>,
     features: usize,
 }
 
 impl Thermometer {
-    /// One bit a feature, set from this level on.
+    /// One bit per feature, set if the number is at least `level`.
     pub fn threshold(features: usize, level: f32) -> Result<Thermometer> {
         Thermometer::fixed(features, &[level])
     }
@@ -43,13 +43,14 @@ impl Thermometer {
         Thermometer::new(features, 1, thresholds.to_vec())
     }
 
-    /// Thresholds between `low` and `high`, equally far apart.
+    /// Thresholds between `low` and `high`, equally spaced.
     pub fn even(features: usize, thresholds: usize, low: f32, high: f32) -> Result<Thermometer> {
         let level = |n: usize| low + (high - low) * (n + 1) as f32 / (thresholds + 1) as f32;
         Thermometer::fixed(features, &(0..thresholds).map(level).collect::<Vec<_>>())
     }
 
-    /// For every feature the thresholds between equally many of its samples. `samples` are rows of `features` numbers.
+    /// For every feature the thresholds that divide its samples into equal parts. `samples` are rows of
+    /// `features` numbers.
     pub fn quantiles(features: usize, thresholds: usize, samples: &[f32]) -> Result<Thermometer> {
         if features == 0 || samples.is_empty() || !samples.len().is_multiple_of(features) {
             let what = "samples are rows of one number per feature";
@@ -59,8 +60,8 @@ impl Thermometer {
         for feature in 0..features {
             let mut column: Vec<f32> = samples[feature..].iter().step_by(features).copied().collect();
             column.sort_by(f32::total_cmp);
-            // Equal samples say nothing about each other: the thresholds are quantiles of what differs, as far as
-            // there are that many.
+            // Equal samples carry no information: the thresholds are quantiles of the distinct values, if there
+            // are enough of them.
             let mut different = column.clone();
             different.dedup();
             let ranked = if different.len() <= 2 * thresholds { &different } else { &column };
@@ -80,7 +81,7 @@ impl Thermometer {
             return Err(Error::Encoding { what, found: features.min(thresholds.len()), wanted: 1 });
         }
         if let Some(feature) = thresholds.iter().position(|level| !level.is_finite()) {
-            let what = "a threshold is no finite number";
+            let what = "a threshold is not finite";
             return Err(Error::Encoding { what, found: feature, wanted: thresholds.len() });
         }
         let count = thresholds.len() / rows;
@@ -89,14 +90,14 @@ impl Thermometer {
         Ok(Thermometer { thresholds, moves: None, scale: None, features })
     }
 
-    /// The encoding with thresholds that are learned, each feature its own. `scale` says for every feature how far apart
-    /// its numbers are: thresholds move by parts of that, and numbers that far away still pull at them.
+    /// The encoding with learned thresholds, separate for each feature. `scale` gives every feature's spread:
+    /// thresholds move in fractions of it, and numbers that far away still have a gradient.
     pub fn learned(self, scale: &[f32]) -> Result<Thermometer> {
         if scale.len() != self.features {
-            let what = "learned thresholds need one scale a feature";
+            let what = "learned thresholds need one scale per feature";
             return Err(Error::Encoding { what, found: scale.len(), wanted: self.features });
         }
-        // A feature that never differs has no scale, and its thresholds no reason to move.
+        // A feature that is constant has no spread, and its thresholds have no reason to move.
         let scale: Vec<f32> = scale.iter().map(|&scale| if scale > 0.0 { scale } else { 1.0 }).collect();
         let (features, count, cpu) = (self.features, self.thresholds_per_feature(), Device::cpu());
         let moves = Some(Parameter::new(Tensor::zeros([features, count], &cpu)));
@@ -125,13 +126,13 @@ impl Thermometer {
     /// The bits of numbers. `[features, batch] -> [features · thresholds, batch]`
     ///
     /// # Panics
-    /// If there are not as many features.
+    /// If the number of features differs.
     #[track_caller]
     pub fn bits(&self, x: &Tensor, pass: Pass) -> Tensor {
         let (features, batch) = (x.shape()[0], x.shape()[1]);
         assert!(
             features == self.features,
-            "thermometer: another number of features: {} ({features} vs {})",
+            "thermometer: wrong number of features: {} ({features} vs {})",
             x.shape(),
             self.features
         );
@@ -149,7 +150,7 @@ impl Thermometer {
         bits.reshape([features * count, batch])
     }
 
-    /// The thresholds as they are now. `[features, thresholds]`, or `[1, thresholds]`
+    /// The current thresholds. `[features, thresholds]`, or `[1, thresholds]`
     fn now(&self) -> Tensor {
         match (&self.moves, &self.scale) {
             (Some(moves), Some(scale)) => self.thresholds.value() + moves.value() * scale.value(),

@@ -5,7 +5,7 @@ use farad_circuit::{Netlist, Wire};
 
 use crate::error::{Error, Result};
 
-/// Adds up equal groups of features, one group per class, and divides by a temperature:
+/// Sums equal groups of features, one group per class, and divides by a temperature:
 /// `[features, batch] -> [classes, batch]`. As a circuit: counters, and the first class with the largest count.
 ///
 /// ```
@@ -24,8 +24,8 @@ pub struct GroupSum {
 }
 
 impl GroupSum {
-    /// For so many features and classes. Sums are divided by `tau`; 0 takes a third of the root of a group's
-    /// size, which trained best.
+    /// For this many features and classes. Sums are divided by `tau`; 0 means a third of the square root of a
+    /// group's size, which trained best.
     pub fn new(features: usize, classes: usize, tau: f32) -> Result<GroupSum> {
         if classes < 2 {
             return Err(Error::OneClass { classes });
@@ -37,17 +37,17 @@ impl GroupSum {
         Ok(GroupSum { features, classes, tau })
     }
 
-    /// What it adds up.
+    /// The number of features.
     pub fn features(&self) -> usize {
         self.features
     }
 
-    /// Into how many sums.
+    /// The number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// By what sums are divided.
+    /// The divisor of the sums.
     pub fn tau(&self) -> f32 {
         self.tau
     }
@@ -60,21 +60,21 @@ impl GroupSum {
         hold(&(sums * (1.0 / f64::from(self.tau))))
     }
 
-    /// Adds counters and comparators to a netlist; the class in binary, lowest bit first.
+    /// Adds counters and comparators to a netlist; returns the class in binary, lowest bit first.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Vec<Wire> {
         let counts = self.add_counts_to(netlist, values);
         netlist.first_largest(&counts)
     }
 
-    /// Adds counters alone to a netlist; the count of every class in binary, lowest bit first.
+    /// Adds only counters to a netlist; returns the count of every class in binary, lowest bit first.
     pub fn add_counts_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Vec<Vec<Wire>> {
         let groups = values.chunks(self.features / self.classes);
         groups.map(|group| netlist.population_count(group)).collect()
     }
 }
 
-/// The same numbers, stored. What is behind the head is computed once per class and sample, and so is its gradient: without
-/// this the loss would be differentiated once for every gate that a class counts.
+/// The same numbers, materialized. What follows the head is then computed once per class and sample, and so is
+/// its gradient. Without this, the loss would be differentiated once for every gate that a class counts.
 #[track_caller]
 fn hold(x: &Tensor) -> Tensor {
     Tensor::custom(Hold, &[x]).swap_remove(0)

@@ -1,4 +1,4 @@
-//! A layer of gates on wires that are drawn once.
+//! A layer of gates with fixed random wires.
 
 use farad::Tensor;
 use farad::nn::{Layer, Module};
@@ -18,11 +18,11 @@ pub enum WiringKind {
 }
 
 impl WiringKind {
-    /// Draws wires; an error if there are none of the kind.
+    /// Draws wires; an error if such wires do not exist.
     pub fn draw(self, inputs: usize, outputs: usize, seed: u64, stream: u64) -> Result<Wires> {
         let refuse = |what, found, wanted| Err(Error::Wiring { what, inputs, outputs, found, wanted });
         if inputs == 0 || outputs == 0 {
-            return refuse("a layer has inputs and gates", inputs.min(outputs), 1);
+            return refuse("a layer needs inputs and gates", inputs.min(outputs), 1);
         }
         if self == WiringKind::Random {
             return Ok(Wires::random(inputs, outputs, seed, stream));
@@ -36,8 +36,8 @@ impl WiringKind {
     }
 }
 
-/// A layer of a logic network: gates that learn which of the sixteen functions to be, on wires that stay as they were
-/// drawn, beginning by passing their first operand on. `[batch, inputs] -> [batch, outputs]`
+/// A layer of a logic network: gates that learn which of the sixteen functions to be, on fixed random wires.
+/// They initially pass their first operand through. `[batch, inputs] -> [batch, outputs]`
 ///
 /// ```
 /// use farad::prelude::*;
@@ -54,11 +54,11 @@ pub struct LogicLayer {
     gates: GateLayer,
 }
 
-/// How decidedly gates begin to pass their first operand on: about nine parts of ten.
+/// The initial preference of gates for passing their first operand through: a probability of about nine tenths.
 const STRENGTH: f32 = 5.0;
 
 impl LogicLayer {
-    /// A layer on wires drawn from a place of a seed.
+    /// A layer on wires drawn from a position in a seed's stream.
     pub fn new(
         inputs: usize,
         outputs: usize,
@@ -69,7 +69,7 @@ impl LogicLayer {
         Ok(LogicLayer { gates: GateLayer::new(kind.draw(inputs, outputs, seed, stream)?).passing(STRENGTH) })
     }
 
-    /// The layer with gates that begin by passing their first operand on with this logit, all others being 0.
+    /// The layer with gates that initially pass their first operand through, with this logit and all others 0.
     pub fn passing(self, strength: f32) -> LogicLayer {
         LogicLayer { gates: self.gates.passing(strength) }
     }

@@ -8,22 +8,22 @@ use super::{CompactLayer, GroupSum, LogicLayer, Thermometer, Trees, WiredLayer};
 use crate::error::{Error, Result};
 use crate::layer::Pass;
 
-/// A layer of a network, of whatever kind.
+/// A layer of a network, of any kind.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NetworkBlock {
-    /// Gates on drawn wires.
+    /// Gates on fixed wires.
     Gates(LogicLayer),
     /// Gates that learn their wires.
     Wired(WiredLayer),
     /// Trees of gates over windows of a picture.
     Trees(Trees),
-    /// Neurons that choose among candidates with wires of their own.
+    /// Neurons that choose among candidates, each with its own wires.
     Compact(CompactLayer),
 }
 
 impl NetworkBlock {
-    /// Bits that come in.
+    /// Input bits.
     pub fn inputs(&self) -> usize {
         match self {
             NetworkBlock::Gates(layer) => layer.gates().inputs(),
@@ -33,7 +33,7 @@ impl NetworkBlock {
         }
     }
 
-    /// Bits that come out.
+    /// Output bits.
     pub fn outputs(&self) -> usize {
         match self {
             NetworkBlock::Gates(layer) => layer.gates().outputs(),
@@ -43,7 +43,7 @@ impl NetworkBlock {
         }
     }
 
-    /// Gates of the circuit that it becomes, before anything is simplified.
+    /// Gates of the circuit that it becomes, before simplification.
     pub fn gates(&self) -> usize {
         match self {
             NetworkBlock::Gates(layer) => layer.gates().outputs(),
@@ -53,7 +53,7 @@ impl NetworkBlock {
         }
     }
 
-    /// The layer on features by samples. `[inputs, batch] -> [outputs, batch]`
+    /// The layer on feature-major data. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         match self {
@@ -95,7 +95,7 @@ impl Module for NetworkBlock {
     }
 }
 
-/// A network of logic: `[batch, features] -> [batch, classes]`.
+/// A logic network: `[batch, features] -> [batch, classes]`.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -118,7 +118,7 @@ pub struct LogicNetwork {
 }
 
 impl LogicNetwork {
-    /// From its parts, each of which takes what the one before gives.
+    /// From its parts, each of which must match the one before.
     pub fn new(encoding: Thermometer, layers: Vec<NetworkBlock>, head: GroupSum) -> Result<LogicNetwork> {
         let mut given = encoding.outputs();
         for (layer, block) in layers.iter().enumerate() {
@@ -143,7 +143,7 @@ impl LogicNetwork {
         &self.layers
     }
 
-    /// Forgets what layers computed from their tensors, after something else put others in, as a checkpoint does.
+    /// Drops what layers computed from their tensors, after these were replaced, for example by a checkpoint.
     pub fn refresh(&self) {
         for block in &self.layers {
             if let NetworkBlock::Compact(layer) = block {
@@ -157,26 +157,27 @@ impl LogicNetwork {
         &self.head
     }
 
-    /// Gates in all layers, before anything is simplified; the head's are not counted.
+    /// Gates in all layers, before simplification and without the head.
     pub fn gates(&self) -> usize {
         self.layers.iter().map(NetworkBlock::gates).sum()
     }
 
-    /// The network on numbers by samples. `[features, batch] -> [classes, batch]`
+    /// The network on feature-major numbers. `[features, batch] -> [classes, batch]`
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let bits = self.encoding.bits(x, pass);
         self.head.sums(&self.layers.iter().fold(bits, |x, layer| layer.features(&x, pass)))
     }
 
-    /// The class of every sample as the hard network sees it; the first among equals. `[features, batch] -> [batch]`
+    /// The hard network's class for every sample; the first among equals. `[features, batch] -> [batch]`
     #[track_caller]
     pub fn classes(&self, x: &Tensor) -> Tensor {
         self.features(x, Pass::Hard).argmax(0)
     }
 
-    /// The circuit of the hard network behind the encoding: an input per bit (`x0`, `x1`, …), and the class as a number in
-    /// outputs `class0`, `class1`, …, lowest bit first. The first class with the largest count wins.
+    /// The circuit of the hard network after the encoding: one input per bit (`x0`, `x1`, …), and the class as
+    /// a number in outputs `class0`, `class1`, …, lowest bit first. The first class with the largest count
+    /// wins.
     pub fn to_netlist(&self, name: &str) -> Result<Netlist> {
         let (mut netlist, values) = self.layers_of_gates(name)?;
         for (n, wire) in self.head.add_to(&mut netlist, &values).into_iter().enumerate() {
@@ -185,7 +186,7 @@ impl LogicNetwork {
         Ok(netlist)
     }
 
-    /// [`LogicNetwork::to_netlist`] with the counts beside the class: bit `b` of class `c` is output `count_c_b`.
+    /// [`LogicNetwork::to_netlist`] with the counts as well: bit `b` of class `c` is output `count_c_b`.
     pub fn to_netlist_with_counts(&self, name: &str) -> Result<Netlist> {
         let (mut netlist, values) = self.layers_of_gates(name)?;
         let counts = self.head.add_counts_to(&mut netlist, &values);
@@ -200,8 +201,8 @@ impl LogicNetwork {
         Ok(netlist)
     }
 
-    /// The circuit without the head: bit `n` of the last layer is output `n`, called `vote_c_k` if it is the `k`-th that
-    /// class `c` counts.
+    /// The circuit without the head: bit `n` of the last layer is output `n`, named `vote_c_k` if it is the
+    /// `k`-th vote for class `c`.
     pub fn to_netlist_of_votes(&self, name: &str) -> Result<Netlist> {
         let (mut netlist, values) = self.layers_of_gates(name)?;
         let group = self.head.features() / self.head.classes();

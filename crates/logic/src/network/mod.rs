@@ -1,14 +1,14 @@
 //! Logic networks that classify: numbers become bits, bits go through layers of gates, and each class counts
-//! its own.
+//! its votes.
 //!
-//! Start at [`LogicNetwork`]. [`Thermometer`] encodes numbers as bits, by thresholds that are fixed,
-//! quantiles or learned. A [`NetworkBlock`] is a layer of some kind: gates on drawn wires, gates that learn
-//! their wires (`choice`), trees over windows of pictures (`trees`), neurons with candidates (`neurons`), or
-//! a cell with state. [`GroupSum`] is the head.
+//! Start at [`LogicNetwork`]. [`Thermometer`] encodes numbers as bits, by thresholds that are fixed, quantiles
+//! or learned. A [`NetworkBlock`] is a layer of some kind: gates on fixed random wires, gates that learn their
+//! wires (`choice`), trees over windows of pictures (`trees`), neurons with candidates (`neurons`), or a cell
+//! with state. [`GroupSum`] is the head.
 //!
-//! Invariant: everything but the encoding is logic, so the hard network is a circuit. What it says of a
-//! sample and what [`LogicNetwork::to_netlist`] says are the same, class heads and ties included. Values are
-//! feature-major inside (`[features, batch]`), since every gate reads two whole rows.
+//! Invariant: everything except the encoding is logic, so the hard network is a circuit. It gives every sample
+//! the same class as [`LogicNetwork::to_netlist`], including ties. Values are feature-major inside
+//! (`[features, batch]`), because every gate reads two whole rows.
 
 pub mod choice;
 mod encoding;

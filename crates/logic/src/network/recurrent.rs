@@ -8,8 +8,9 @@ use super::NetworkBlock;
 use crate::error::{Error, Result};
 use crate::layer::Pass;
 
-/// Layers that read the bits of a position and a state, and give the next state: `[positions, inputs, batch]` and a first
-/// state of zeros give the last state, `[states, batch]`. The gates are the same at every position.
+/// Layers that read the bits of a position and a state, and output the next state. `[positions, inputs, batch]`
+/// and an initial state of zeros give the last state, `[states, batch]`. The gates are the same at every
+/// position.
 ///
 /// As a circuit it is the cell with registers for the state: one step per position.
 ///
@@ -32,7 +33,7 @@ pub struct RecurrentLogic {
 }
 
 impl RecurrentLogic {
-    /// From layers of which the first reads the inputs, then the state that the last one gives.
+    /// From layers; the first reads the inputs, then the state that the last one outputs.
     pub fn new(inputs: usize, layers: Vec<NetworkBlock>) -> Result<RecurrentLogic> {
         let states = layers.last().map_or(0, NetworkBlock::outputs);
         let mut given = inputs + states;
@@ -48,7 +49,7 @@ impl RecurrentLogic {
         }
     }
 
-    /// Bits of a position.
+    /// Bits per position.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
@@ -70,8 +71,8 @@ impl RecurrentLogic {
         })
     }
 
-    /// The circuit of the hard cell: inputs `x0`, …, registers `state0`, …, and outputs `next0`, … that show
-    /// the next state.
+    /// The circuit of the hard cell: inputs `x0`, …, registers `state0`, …, and outputs `next0`, … with the
+    /// next state.
     pub fn to_netlist(&self, name: &str) -> Result<Netlist> {
         let mut netlist = Netlist::new(name);
         let mut values: Vec<Wire> = (0..self.inputs).map(|n| netlist.input(format!("x{n}"))).collect();

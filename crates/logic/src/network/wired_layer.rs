@@ -1,4 +1,4 @@
-//! A layer of gates that learn their wires as well.
+//! A layer of gates that also learn their wires.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,13 +13,14 @@ use crate::layer::{GateLayer, Pass};
 use crate::soft_gates::straight_through;
 use crate::wires::Wires;
 
-/// How decidedly gates begin to pass their first operand on.
+/// The initial preference of gates for passing their first operand through.
 const STRENGTH: f32 = 5.0;
-/// The stream of the candidates' first logits.
+/// The random stream of the candidates' initial logits.
 const SPREAD: u32 = 0x6c73_7072;
 
-/// Gates that learn which function to be and, for each operand, which of a few candidate wires to read: a softmax over the
-/// candidates' logits while they learn, the likeliest candidate afterwards. `[batch, inputs] -> [batch, outputs]`
+/// Gates that learn which function to be and, for each operand, which of a few candidate wires to read. That is
+/// a softmax over the candidates' logits while they learn, and the most likely candidate afterwards.
+/// `[batch, inputs] -> [batch, outputs]`
 ///
 /// ```
 /// use farad::prelude::*;
@@ -36,14 +37,14 @@ pub struct WiredLayer {
     gates: GateLayer,
     #[module(skip)]
     candidates: Arc<Candidates>,
-    /// The candidates where they were needed last.
+    /// The candidates on the device where they were last used.
     #[module(skip)]
     placed: Arc<Mutex<Option<(Device, [Tensor; 2])>>>,
 }
 
 impl WiredLayer {
-    /// A layer whose operands choose among `candidates` inputs drawn from a place of a seed. Logits start normal with
-    /// the deviation `spread`.
+    /// A layer whose operands choose among `candidates` inputs, drawn from a position in a seed's stream.
+    /// Initial logits are normal with standard deviation `spread`.
     pub fn new(
         inputs: usize,
         outputs: usize,
@@ -68,13 +69,13 @@ impl WiredLayer {
         })
     }
 
-    /// The layer with gates that begin by passing their first operand on with this logit.
+    /// The layer with gates that initially pass their first operand through, with this logit.
     pub fn passing(mut self, strength: f32) -> WiredLayer {
         self.gates = self.gates.passing(strength);
         self
     }
 
-    /// Bits that come in.
+    /// Input bits.
     pub fn inputs(&self) -> usize {
         self.candidates.inputs
     }
@@ -84,7 +85,7 @@ impl WiredLayer {
         self.gates.outputs()
     }
 
-    /// The layer on features by samples. `[inputs, batch] -> [outputs, batch]`
+    /// The layer on feature-major data. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let logits = self.choices.value();
@@ -92,14 +93,14 @@ impl WiredLayer {
         let weights = match pass {
             Pass::Soft => logits.softmax(1),
             Pass::Hard => hard(),
-            // Exactly one and zeros, so that candidates which are not chosen cost little.
+            // Exactly one and zeros, so that candidates that are not chosen cost little.
             Pass::Straight => straight_through(&hard(), &logits.softmax(1)),
         };
         let chosen = choose(&weights, &self.arrays(logits.device()), x);
         self.gates.features(&chosen, pass)
     }
 
-    /// The wires as they are chosen now.
+    /// The currently chosen wires.
     pub fn wires(&self) -> Result<Wires> {
         let count = self.candidates.count;
         let logits = self.choices.value().to_vec::<f32>()?;
@@ -112,12 +113,12 @@ impl WiredLayer {
         Ok(Wires { inputs: self.inputs(), a, b })
     }
 
-    /// The gates, on operands that are chosen.
+    /// The gates, on chosen operands.
     pub(crate) fn gates(&self) -> &GateLayer {
         &self.gates
     }
 
-    /// For every operand, first ones and then second, the input that was nearly chosen, and by how much it was not.
+    /// For every operand, first ones and then second, the second most likely input, and by how much it lost.
     pub(crate) fn second_wires(&self) -> Result<Vec<(f32, u32)>> {
         let count = self.candidates.count;
         let logits = self.choices.value().to_vec::<f32>()?;
@@ -135,7 +136,7 @@ impl WiredLayer {
         Ok(rows.map(second).collect())
     }
 
-    /// Adds the likeliest gates on the likeliest wires to a netlist.
+    /// Adds the most likely gates on the most likely wires to a netlist.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
         let Wires { a, b, .. } = self.wires()?;
         let pairs = a.into_iter().zip(b).map(|(a, b)| (values[a as usize], values[b as usize]));

@@ -1,4 +1,4 @@
-//! A checkerboard out of noise.
+//! A checkerboard from noise.
 
 use farad::train::LoopSettings;
 use farad_circuit::Edge;
@@ -12,7 +12,7 @@ pub fn recipe() -> Recipe {
     Recipe {
         name: "checkerboard",
         former: &[],
-        about: "a checkerboard of 2×2 squares out of random bits, in 20 steps".into(),
+        about: "a checkerboard of 2×2 squares from random bits, in 20 steps".into(),
         task: None,
         topology: topology(),
         settings: settings(),
@@ -36,7 +36,7 @@ fn topology() -> Topology {
     cell(10)
 }
 
-/// The cell of all checkerboards, with so many wide layers.
+/// The cell of all checkerboards, with this many wide layers.
 pub fn cell(wide_layers: usize) -> Topology {
     let update = [vec![264], vec![256; wide_layers], vec![128, 64, 32, 16, 8, 8]].concat();
     Topology { channels: 8, kernels: 16, perception: vec![9, 8, 4, 2], update, edge: Edge::Zero }
@@ -51,9 +51,9 @@ pub fn settings() -> AutomatonSettings {
     AutomatonSettings { curriculum: 200, ..swift(reference()) }
 }
 
-/// What made most seeds exact within the published number of updates (docs/hardening.md): four logits per gate, a high
-/// rate after a warm-up, and more and more gates hard, drawn anew at each update. It goes on to the
-/// end: a circuit that is exact halfway has ten times the gates that are left once all are hard.
+/// What made most seeds exact within the published number of updates (docs/hardening.md): four logits per gate,
+/// a high learning rate after a warm-up, and more and more hard gates, redrawn at each update. It trains to the
+/// end: a circuit that is exact halfway has ten times the gates that remain once all are hard.
 pub fn swift(published: AutomatonSettings) -> AutomatonSettings {
     AutomatonSettings {
         gates: GateKind::Four,

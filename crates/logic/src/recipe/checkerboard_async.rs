@@ -1,4 +1,4 @@
-//! A checkerboard out of noise, although cells fire at random.
+//! A checkerboard from noise, although cells fire at random.
 
 use super::{Damage, PictureSource, Recipe, RecipeTarget, RolloutStart, Trial, checkerboard, published};
 use crate::automaton::Topology;
@@ -8,7 +8,7 @@ pub fn recipe() -> Recipe {
     Recipe {
         name: "checkerboard-async",
         former: &[],
-        about: "a checkerboard out of random bits although each cell fires only 6 times in 10".into(),
+        about: "a checkerboard from random bits although each cell fires only 6 times in 10".into(),
         task: None,
         topology: topology(),
         settings: settings(),
@@ -39,7 +39,7 @@ fn reference() -> AutomatonSettings {
     }
 }
 
-/// As the checkerboard's, within the published number of updates: exact twice as often as with slow updates.
+/// As for the checkerboard, within the published number of updates: exact twice as often as with slow updates.
 fn settings() -> AutomatonSettings {
     checkerboard::swift(reference())
 }

@@ -1,4 +1,4 @@
-//! A letter G in colors, out of nothing.
+//! A letter G in colors, from an empty grid.
 
 use farad_circuit::Edge;
 
@@ -45,7 +45,7 @@ pub fn recipe() -> Recipe {
     }
 }
 
-/// Channels are red, green and blue light: a yellow part shows in two.
+/// Channels are red, green and blue light: a yellow part is in two of them.
 fn pixel(channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool {
     let marks: &[u8] = [b"ry".as_slice(), b"yg", b"b"][channel];
     marks.iter().any(|&mark| drawn(&DRAWING, mark, y, x, height, width))
@@ -62,7 +62,8 @@ fn reference() -> AutomatonSettings {
     AutomatonSettings { updates: 3000, steps: 15, learning_rate: 0.06, ..published() }
 }
 
-/// As the checkerboard's: five of sixteen seeds exact instead of none, and few wrong bits in most others.
+/// As for the checkerboard: five of sixteen seeds are exact instead of none, with few wrong bits in most
+/// others.
 fn settings() -> AutomatonSettings {
     checkerboard::swift(reference())
 }

@@ -1,7 +1,7 @@
-//! Pictures in few colors, as automata grow them: a cell shows the number of its color, in as many visible channels as that
-//! number has bits.
+//! Pictures in few colors, as automata grow them: a cell shows the number of its color, in as many visible
+//! channels as that number has bits.
 //!
-//! Invariant: 0 is what an empty cell shows. It is what is transparent, or else the most frequent color.
+//! Invariant: an empty cell shows 0. That is the transparent color, or otherwise the most frequent one.
 
 use farad::data::{Channels, Elements, read_image};
 use farad::run::{Rgb, Table};
@@ -9,13 +9,13 @@ use farad_circuit::Meta;
 
 use crate::error::{Error, Result};
 
-/// Cells along a side at most.
+/// Most cells along a side.
 const MOST_CELLS: usize = 64;
-/// Colors at most, beside what is transparent.
+/// Most colors, not counting transparency.
 const MOST_COLORS: usize = 16;
-/// What an empty cell looks like where the picture is transparent.
+/// The color of an empty cell if the picture has transparency.
 const NOTHING: Rgb = [240, 240, 236];
-/// What is less opaque is not there.
+/// Pixels less opaque than this are empty.
 const OPAQUE: u8 = 128;
 
 /// A picture in few colors.
@@ -23,14 +23,14 @@ const OPAQUE: u8 = 128;
 pub struct IndexedImage {
     width: usize,
     height: usize,
-    /// What the numbers look like.
+    /// The colors by number.
     colors: Vec<Rgb>,
     /// A number for every cell, row by row.
     codes: Vec<u8>,
 }
 
 impl IndexedImage {
-    /// From a PNG or JPEG file, a pixel per cell.
+    /// From a PNG or JPEG file, one pixel per cell.
     pub fn read(path: &str) -> Result<IndexedImage> {
         let image = read_image(path, Channels::Transparent)?;
         let (height, width) = (image.shape()[1], image.shape()[2]);
@@ -51,7 +51,8 @@ impl IndexedImage {
         })
     }
 
-    /// From the color of each cell; none is empty. Fails with the number of colors if there are too many, or none.
+    /// From the color of each cell; `None` for an empty one. Fails with the number of colors if there are too
+    /// many, or too few.
     fn of(width: usize, height: usize, pixels: &[Option<Rgb>]) -> std::result::Result<IndexedImage, usize> {
         let mut counts: Vec<(Rgb, usize)> = Vec::new();
         for color in pixels.iter().flatten() {
@@ -61,7 +62,7 @@ impl IndexedImage {
             }
         }
         let empty = pixels.contains(&None);
-        // Of one color alone there is nothing to learn.
+        // With a single color there is nothing to learn.
         if counts.len() > MOST_COLORS || counts.len() + usize::from(empty) < 2 {
             return Err(if counts.len() > MOST_COLORS { counts.len() } else { 0 });
         }
@@ -87,24 +88,24 @@ impl IndexedImage {
         self.height
     }
 
-    /// What the numbers that cells show look like.
+    /// The colors of the numbers that cells show.
     pub fn colors(&self) -> &[Rgb] {
         &self.colors
     }
 
-    /// Visible channels that it takes.
+    /// Visible channels that it needs.
     pub fn bits(&self) -> usize {
         (usize::BITS - (self.colors.len() - 1).leading_zeros()) as usize
     }
 
-    /// The visible channel of a cell on a grid of (height, width) with the drawing in its middle.
+    /// The visible channel of a cell on a grid of (height, width) with the drawing in its center.
     pub fn centered(&self, channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool {
         let (top, left) = (height.saturating_sub(self.height) / 2, width.saturating_sub(self.width) / 2);
         let inside = y.checked_sub(top).zip(x.checked_sub(left));
         inside.is_some_and(|(y, x)| y < self.height && x < self.width && self.bit(channel, y, x))
     }
 
-    /// The same with the drawing as a tile, over and over from the upper left.
+    /// The same with the drawing as a tile, repeated from the upper left.
     pub fn tiled(&self, channel: usize, y: usize, x: usize) -> bool {
         self.bit(channel, y % self.height, x % self.width)
     }
@@ -113,7 +114,7 @@ impl IndexedImage {
         self.codes[y * self.width + x] >> channel & 1 == 1
     }
 
-    /// As a configuration keeps it: colors, and a character a cell.
+    /// As stored in a configuration: colors, and one character per cell.
     pub fn table(&self) -> Table {
         let digit = |&code: &u8| char::from_digit(code.into(), 36).unwrap_or('?');
         let rows = self.codes.chunks(self.width).map(|row| row.iter().map(digit).collect::<String>());
@@ -123,7 +124,7 @@ impl IndexedImage {
             .collect()
     }
 
-    /// From what [`IndexedImage::table`] made.
+    /// From the result of [`IndexedImage::table`].
     pub fn from_table(table: &Table) -> Option<IndexedImage> {
         let texts = |key: &str| {
             table.get(key)?.as_array()?.iter().map(|text| text.as_str()).collect::<Option<Vec<&str>>>()
@@ -144,7 +145,7 @@ pub fn names(colors: &[Rgb]) -> Vec<String> {
     colors.iter().map(|[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}")).collect()
 }
 
-/// The colors that the meta data of an exported automaton name; nothing where its channels are light.
+/// The colors in the metadata of an exported automaton; empty if its channels are light.
 pub fn palette(meta: &Meta) -> Vec<Rgb> {
     let names = meta.get("palette").and_then(|names| names.as_array());
     names.into_iter().flatten().filter_map(|name| color(name.as_str()?)).collect()

@@ -36,7 +36,7 @@ pub fn reference() -> AutomatonSettings {
     AutomatonSettings { updates: 3000, batch: 20, steps: 1, height: 3, width: 3, ..published() }
 }
 
-/// Softer gates at the start, and later more and more of them hard, drawn anew at each update: what made every seed
+/// Softer gates at the start, and later more and more hard ones, redrawn at each update: what made every seed
 /// exact (docs/hardening.md).
 pub fn settings() -> AutomatonSettings {
     AutomatonSettings {

@@ -1,13 +1,12 @@
 //! The recipes: one file per automaton, with its topology, settings (ours and the published ones), target and
 //! trials.
 //!
-//! A [`Recipe`] is data; `train` and `evaluate` know how to use it. To add one, write a file with a
-//! `recipe()` and give it a row in [`Recipe::all`]. [`own`] makes recipes of what users bring: a rule, a
-//! picture.
+//! A [`Recipe`] is data, which `train` and `evaluate` use. To add one, write a file with a `recipe()` and give
+//! it a row in [`Recipe::all`]. [`own`] makes recipes from what users provide: a rule, a picture.
 //!
-//! A run keeps the best hard circuit that an evaluation met. Recipes that set `stop_after_exact` (life,
-//! lizard) end early, once all circuits were right in two evaluations in a row. Those with the settings of
-//! `checkerboard::swift` go on to the end, since longer training removes more gates. The published recipe
+//! A run keeps the best hard circuit of all evaluations. Recipes that set `stop_after_exact` (life, lizard) end
+//! early, once all circuits were right in two evaluations in a row. Those with the settings of
+//! `checkerboard::swift` train to the end, because longer training removes more gates. The published recipe
 //! (`--recipe reference`) keeps the last circuit and never ends early.
 
 mod checkerboard;
@@ -32,36 +31,36 @@ use crate::settings::AutomatonSettings;
 pub use drawing::{IndexedImage, names as color_names, palette};
 pub use rule::Rule;
 
-/// Where a roll-out starts.
+/// The initial state of a roll-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RolloutStart {
-    /// Every bit of every cell is drawn anew.
+    /// Every bit of every cell is random.
     RandomBits,
-    /// All channels of the cell in the middle are one, all else is zero.
+    /// All channels of the center cell are one, everything else is zero.
     CenterOnes,
-    /// Nothing.
+    /// Everything is zero.
     Zeros,
-    /// One of the 512 boards of 3×3 cells, drawn anew.
+    /// A random one of the 512 boards of 3×3 cells.
     Boards,
 }
 
-/// What should be seen at the end.
+/// What should be visible at the end.
 #[derive(Clone)]
 pub enum RecipeTarget {
     /// A picture.
     Picture(PictureSource),
-    /// What a rule makes of the start.
+    /// The result of a rule applied to the start.
     Rule(Rule),
 }
 
-/// Where the bits of a picture come from.
+/// The source of a picture's bits.
 #[derive(Clone)]
 pub enum PictureSource {
     /// The value of a visible channel at (y, x) on a grid of (height, width).
     Pixels(fn(channel: usize, y: usize, x: usize, height: usize, width: usize) -> bool),
-    /// A drawing in the middle.
+    /// A drawing in the center.
     Centered(Arc<IndexedImage>),
-    /// A drawing over and over, from the upper left.
+    /// A drawing, repeated from the upper left.
     Tiled(Arc<IndexedImage>),
 }
 
@@ -75,52 +74,52 @@ impl PictureSource {
     }
 }
 
-/// A grid on which the circuit must work too.
+/// A grid on which the circuit must also work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// Cells from top to bottom.
     pub height: usize,
     /// Cells from left to right.
     pub width: usize,
-    /// Steps until it is looked at (a picture), or during which every step is compared (a rule).
+    /// Steps until the result is checked (a picture), or during which every step is compared (a rule).
     pub steps: usize,
 }
 
 /// Damage from which the automaton should recover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The grid and the steps in all.
+    /// The grid and the total steps.
     pub trial: Trial,
     /// The side of the block of zeros.
     pub block: usize,
-    /// Held at zero for so many steps, then released.
+    /// For how many steps it is held at zero before it is released.
     pub held: usize,
 }
 
 /// An automaton to be learned.
 #[derive(Clone)]
 pub struct Recipe {
-    /// Its name in commands.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What earlier versions called it.
+    /// Its names in earlier versions.
     pub former: &'static [&'static str],
-    /// One line on what it learns.
+    /// A one-line description.
     pub about: Cow<'static, str>,
-    /// What the user brought, as a configuration keeps it; nothing for published recipes.
+    /// What the user provided, as stored in a configuration; `None` for published recipes.
     pub task: Option<Table>,
-    /// What a cell is made of.
+    /// The structure of a cell.
     pub topology: Topology,
-    /// The settings that work best so far.
+    /// The best settings so far.
     pub settings: AutomatonSettings,
     /// The settings of the published notebook.
     pub reference: AutomatonSettings,
-    /// The seed that a run has if none is given.
+    /// The default seed of a run.
     pub seed: u64,
-    /// The first so many channels are looked at.
+    /// How many of the first channels are visible.
     pub visible: usize,
-    /// Where roll-outs start.
+    /// The initial state of roll-outs.
     pub start: RolloutStart,
-    /// What should be seen at the end.
+    /// What should be visible at the end.
     pub target: RecipeTarget,
     /// Larger grids that the circuit must work on.
     pub trials: Vec<Trial>,
@@ -130,7 +129,7 @@ pub struct Recipe {
     pub robustness: Option<(Trial, usize)>,
 }
 
-/// Starts of an evaluation during training, where roll-outs differ.
+/// Starts per evaluation during training, if roll-outs differ.
 const STARTS: usize = 16;
 
 impl Recipe {
@@ -145,7 +144,7 @@ impl Recipe {
         ]
     }
 
-    /// The recipe of this name.
+    /// The recipe with this name.
     pub fn named(name: &str) -> Result<Recipe> {
         let called = |recipe: &Recipe| recipe.name == name || recipe.former.contains(&name);
         Recipe::all().into_iter().find(called).ok_or_else(|| {
@@ -170,12 +169,12 @@ impl Recipe {
         Some(bits)
     }
 
-    /// Whether roll-outs differ: in where they start, or in which cells fire.
+    /// Whether roll-outs differ, in their initial state or in which cells fire.
     pub(crate) fn is_random(&self, settings: &AutomatonSettings) -> bool {
         self.start == RolloutStart::RandomBits || settings.fire_rate < 1.0
     }
 
-    /// Starts of an evaluation during training.
+    /// Starts per evaluation during training.
     pub(crate) fn starts(&self, settings: &AutomatonSettings) -> usize {
         match self.start {
             RolloutStart::Boards => 512,
@@ -184,7 +183,7 @@ impl Recipe {
         }
     }
 
-    /// What the numbers look like that the visible channels of a cell are the bits of; nothing where channels are light.
+    /// The colors of the numbers that the visible channels of a cell encode; empty if channels are light.
     pub fn colors(&self) -> &[Rgb] {
         match &self.target {
             RecipeTarget::Picture(PictureSource::Centered(drawing) | PictureSource::Tiled(drawing)) => {
@@ -195,7 +194,7 @@ impl Recipe {
     }
 }
 
-/// What all published recipes share.
+/// The settings that all published recipes share.
 pub(crate) fn published() -> AutomatonSettings {
     let course =
         LoopSettings { log_every: 10, evaluate_every: 50, checkpoint_every: 100, ..LoopSettings::default() };
@@ -210,8 +209,8 @@ impl AutomatonSettings {
     }
 }
 
-/// A drawing as rows of characters: whether (y, x) of a picture with the drawing in its middle shows
-/// this character.
+/// A drawing as rows of characters: whether (y, x) of a picture with the drawing in its center shows this
+/// character.
 fn drawn(drawing: &[&str], mark: u8, y: usize, x: usize, height: usize, width: usize) -> bool {
     let (rows, columns) = (drawing.len(), drawing[0].len());
     let (top, left) = (height.saturating_sub(rows) / 2, width.saturating_sub(columns) / 2);
@@ -256,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Checkpoints hold gates but no wires: a seed must be wired alike for ever.
+    /// Checkpoints store gates but no wires: so the wiring of a seed must never change.
     #[test]
     fn wirings_keep_their_bits() {
         let hash = |recipe: Recipe| {

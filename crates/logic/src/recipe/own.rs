@@ -1,7 +1,7 @@
-//! Tasks that users bring: a rule to learn, a picture to grow, a texture to make out of noise. One row each.
+//! Tasks from users: a rule to learn, a picture to grow, a texture to make from noise. One row each.
 //!
-//! A row says how the flag is read, what the configuration keeps, and which recipe it makes. A run keeps the
-//! content of the file, not its path, so that it needs no file but its own.
+//! A row says how the flag is read, what the configuration stores, and which recipe it makes. A run stores the
+//! content of the file, not its path, so that it needs no other file.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::settings::AutomatonSettings;
 
 /// A row of [`TASKS`].
 pub struct Own {
-    /// Its name in commands.
+    /// Its name on the command line.
     pub name: &'static str,
     /// One line on what is learned.
     pub about: &'static str,
-    /// The flag that brings it.
+    /// The flag that provides it.
     pub flag: &'static str,
-    /// What the flag takes, as a configuration keeps it.
+    /// Parses the flag's value to what a configuration stores.
     read: fn(&str) -> Result<Table>,
     make: fn(&Table) -> Option<Recipe>,
     example: fn() -> Table,
@@ -50,7 +50,7 @@ pub static TASKS: [Own; 3] = [
     },
     Own {
         name: "pattern",
-        about: "a texture of your own out of random bits (--picture FILE.png)",
+        about: "a texture of your own from random bits (--picture FILE.png)",
         flag: "picture",
         read: |path| Ok(IndexedImage::read(path)?.table()),
         make: |task| IndexedImage::from_table(task).map(pattern),
@@ -64,26 +64,26 @@ impl Own {
         TASKS.iter().find(|task| task.name == name)
     }
 
-    /// A recipe of what the flag brings.
+    /// A recipe from the flag's value.
     pub fn read(&self, text: &str) -> Result<Recipe> {
         self.recipe(&(self.read)(text)?)
     }
 
-    /// A recipe of what a configuration kept.
+    /// A recipe from a stored configuration.
     pub fn recipe(&self, task: &Table) -> Result<Recipe> {
         (self.make)(task)
             .map(|recipe| Recipe { name: self.name, task: Some(task.clone()), ..recipe })
             .ok_or(Error::Configuration { key: "task" })
     }
 
-    /// What is there before anything is brought: what lists show settings of.
+    /// A recipe without user data, for listing settings.
     pub fn example(&self) -> Result<Recipe> {
         self.recipe(&(self.example)())
     }
 }
 
 impl Recipe {
-    /// The recipe of a name and of what a configuration kept beside it.
+    /// The recipe with a name, and with what a configuration stores for it.
     pub fn of(name: &str, task: Option<&Table>) -> Result<Recipe> {
         match (Own::named(name), task) {
             (Some(own), Some(task)) => own.recipe(task),
@@ -130,10 +130,10 @@ fn rule(rule: Rule) -> Recipe {
     }
 }
 
-/// Steps beyond those that the news from the middle needs to the rim.
+/// Steps in addition to those that a signal needs from the center to the edge.
 const SPARE_STEPS: usize = 4;
 
-/// As the lizard is learned, but the rim is to be seen: a larger grid has another picture.
+/// As the lizard is learned, but the edge is visible: a larger grid has another picture.
 fn grow(drawing: IndexedImage) -> Recipe {
     let (width, height) = (drawing.width(), drawing.height());
     let steps = width.max(height) / 2 + SPARE_STEPS;
@@ -160,10 +160,10 @@ fn grow(drawing: IndexedImage) -> Recipe {
     }
 }
 
-/// Cells along a side that a texture is trained on at least, if the tile is smaller.
+/// Fewest cells along a side that a texture is trained on, if the tile is smaller.
 const LEAST_CELLS: usize = 16;
 
-/// As the checkerboard is learned, from the upper left corner on.
+/// As the checkerboard is learned, starting from the upper left corner.
 fn pattern(drawing: IndexedImage) -> Recipe {
     let (width, height) = (drawing.width(), drawing.height());
     let whole = |side: usize| side * LEAST_CELLS.div_ceil(side).max(1);
@@ -182,7 +182,7 @@ fn pattern(drawing: IndexedImage) -> Recipe {
         name: "pattern",
         former: &[],
         about: format!(
-            "a texture of {width}×{height} cells in {} colors out of random bits",
+            "a texture of {width}×{height} cells in {} colors from random bits",
             drawing.colors().len()
         )
         .into(),
@@ -200,7 +200,7 @@ fn pattern(drawing: IndexedImage) -> Recipe {
     }
 }
 
-/// The checkerboard's cell, with more channels if more are seen.
+/// The checkerboard's cell, with more channels if more are visible.
 fn noise_cell(visible: usize) -> Topology {
     match visible {
         0..=2 => checkerboard::cell(10),

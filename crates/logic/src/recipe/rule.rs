@@ -1,8 +1,9 @@
-//! Rules of cells that are on or off: the next state for each of the 512 neighborhoods.
+//! Rules of binary cells: the next state for each of the 512 neighborhoods.
 //!
-//! A rule is written in one of four ways. `B3/S23` says with how many living neighbors a cell is born, and with how many
-//! it survives. The number of an elementary rule applies to each row of the grid by itself. 128 hexadecimal digits, or a
-//! file, list the neighborhoods. [`Rule::read`] takes all of them; configurations keep [`Rule::text`].
+//! A rule is written in one of four ways. `B3/S23` says with how many living neighbors a cell is born, and with
+//! how many it survives. The number of an elementary rule applies to each row of the grid by itself. 128
+//! hexadecimal digits, or a file, list the neighborhoods. [`Rule::read`] accepts all of them; configurations
+//! store [`Rule::text`].
 
 use std::path::Path;
 
@@ -13,21 +14,21 @@ const ALL: usize = 512;
 /// The bit of the cell itself; the others are numbered row by row.
 const CENTER: usize = 4;
 
-/// What becomes of a cell, by its neighborhood.
+/// The next state of a cell, by its neighborhood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     text: String,
-    /// A bit for every neighborhood.
+    /// One bit per neighborhood.
     next: [u64; ALL / 64],
 }
 
 impl Rule {
-    /// Conway's.
+    /// Conway's Game of Life.
     pub fn life() -> Rule {
         Rule::counted("B3/S23", 1 << 3, 1 << 2 | 1 << 3)
     }
 
-    /// From what a user says: a rule in words, or the path of a file with one.
+    /// From user input: a rule as text, or the path of a file with one.
     pub fn read(text: &str) -> Result<Rule> {
         match Rule::parse(text) {
             Err(_) if Path::new(text).is_file() => {
@@ -38,7 +39,7 @@ impl Rule {
         }
     }
 
-    /// From words: `B3/S23`, `30`, or the digits of a table.
+    /// From text: `B3/S23`, `30`, or the digits of a table.
     pub fn parse(text: &str) -> Result<Rule> {
         let wrong = |what: String| Error::Rule { text: text.into(), what };
         if text.len() == ALL / 4 {
@@ -63,7 +64,7 @@ impl Rule {
         Ok(Rule::counted(&upper, counts(born, 'B')?, counts(stays, 'S')?))
     }
 
-    /// By the numbers of living neighbors, a bit each.
+    /// By the numbers of living neighbors, as bit masks.
     fn counted(text: &str, born: u16, stays: u16) -> Rule {
         Rule::of(text.into(), |patch| {
             let alive = patch >> CENTER & 1;
@@ -72,7 +73,8 @@ impl Rule {
         })
     }
 
-    /// The cell, and those left and right of it, are a number from 0 to 7: a digit of the rule's own.
+    /// The cell and its left and right neighbors form a number from 0 to 7: the index of a bit of the rule's
+    /// number.
     fn elementary(number: u8) -> Rule {
         Rule::of(number.to_string(), |patch| {
             let [left, center, right] = [3, 4, 5].map(|n| patch >> n & 1);
@@ -86,14 +88,14 @@ impl Rule {
         Rule { text, next }
     }
 
-    /// Four neighborhoods a digit, the first of them its lowest bit.
+    /// Four neighborhoods per digit, the first in its lowest bit.
     fn of_digits(text: &str) -> Option<Rule> {
         let digits: Vec<u32> = text.chars().map(|digit| digit.to_digit(16)).collect::<Option<_>>()?;
         Some(Rule::of(text.to_ascii_lowercase(), |patch| digits[patch / 4] >> (patch % 4) & 1 == 1))
     }
 
-    /// From the lines of a file: nine cells, row by row, and what becomes of the one in the middle. `.` is either; a
-    /// line `else` is for all neighborhoods that no other names.
+    /// From the lines of a file: nine cells, row by row, and the next state of the one in the middle. `.`
+    /// matches both; a line `else` applies to all other neighborhoods.
     fn of_lines(path: &str, lines: &str) -> Result<Rule> {
         let mut next: Vec<Option<(bool, usize)>> = vec![None; ALL];
         let mut other = None;
@@ -105,7 +107,7 @@ impl Rule {
                 [] => continue,
                 [cells, "0"] => (cells, false),
                 [cells, "1"] => (cells, true),
-                _ => return Err(wrong("a line is nine cells and what becomes of them, 0 or 1".into())),
+                _ => return Err(wrong("expected nine cells and the next state, 0 or 1".into())),
             };
             if cells == "else" {
                 other = Some((becomes, n));
@@ -116,7 +118,7 @@ impl Rule {
             {
                 match next[patch] {
                     Some((before, line)) if before != becomes => {
-                        let what = format!("line {} has another end for {}", line + 1, shown(patch));
+                        let what = format!("line {} has another result for {}", line + 1, shown(patch));
                         return Err(wrong(what));
                     }
                     _ => next[patch] = Some((becomes, n)),
@@ -131,7 +133,7 @@ impl Rule {
         Ok(Rule { text: rule.digits(), ..rule })
     }
 
-    /// The rule in words that [`Rule::parse`] reads.
+    /// The rule as text that [`Rule::parse`] reads.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -145,7 +147,7 @@ impl Rule {
         (0..ALL / 4).map(|digit| format!("{:x}", self.next[digit / 16] >> (digit % 16 * 4) & 15)).collect()
     }
 
-    /// Whether a cell lives after a step, by the number of its neighborhood: a bit per cell, row by row.
+    /// The next state of a cell, by the index of its neighborhood: one bit per cell, row by row.
     pub fn next(&self, patch: usize) -> bool {
         self.next[patch / 64] >> (patch % 64) & 1 == 1
     }
@@ -155,7 +157,7 @@ impl Rule {
         self.next(patch.iter().enumerate().map(|(n, &cell)| usize::from(cell) << n).sum())
     }
 
-    /// All 512 boards of 3×3 cells, `[512, 9]`, and what becomes of them on a torus.
+    /// All 512 boards of 3×3 cells, `[512, 9]`, and their next states on a torus.
     pub fn boards(&self) -> (Vec<bool>, Vec<bool>) {
         let board = |number: usize| std::array::from_fn::<bool, 9, _>(|cell| number >> cell & 1 == 1);
         let next = |board: [bool; 9]| {
@@ -170,7 +172,7 @@ impl Rule {
     }
 }
 
-/// The neighborhoods that nine characters stand for.
+/// The neighborhoods that nine characters match.
 fn patches(cells: &str) -> Option<Vec<usize>> {
     if cells.chars().count() != 9 {
         return None;
@@ -200,7 +202,7 @@ mod tests {
         assert!(life.next(patch("110010000")) && !life.next(patch("100010000")));
         let seeds = Rule::parse("B2/S").unwrap();
         assert!(seeds.next(patch("100000001")) && !seeds.next(patch("100010001")));
-        // Left of the cell is the highest bit: 30 is 00011110.
+        // The left neighbor is the highest bit: 30 is 00011110.
         let thirty = Rule::parse("30").unwrap();
         let row = |left, cell, right| thirty.lives([true, false, true, left, cell, right, true, true, false]);
         assert!(row(true, false, false) && row(false, true, true) && row(false, true, false));
@@ -226,7 +228,7 @@ mod tests {
         assert_eq!(Rule::parse(right.text()).unwrap(), right, "what is stored is the rule");
         let refused = |lines: &str| of(lines).unwrap_err().to_string();
         assert!(refused("...1..... 1\n").contains("256"), "{}", refused("...1..... 1\n"));
-        assert!(refused("......... 1\n000000000 0\n").contains("line 1 has another end for 000000000"));
+        assert!(refused("......... 1\n000000000 0\n").contains("line 1 has another result for 000000000"));
         assert!(refused("01 1\n").contains("rule.txt") && refused("01 1\n").contains("line 1"));
         assert!(refused("......... 2\n").contains("0 or 1"));
     }
@@ -234,7 +236,7 @@ mod tests {
     #[test]
     fn boards_are_on_a_torus() {
         let (before, after) = Rule::life().boards();
-        // Three in a column of a torus of three: they have two neighbors each, all others three.
+        // Three cells in a column on a torus of size three: they have two neighbors each, all others three.
         let column = 0b001_001_001;
         assert_eq!(before[column * 9..][..9], [true, false, false, true, false, false, true, false, false]);
         assert!(after[column * 9..][..9].iter().all(|&cell| cell));

@@ -1,10 +1,10 @@
-//! Soft training that begins again from a repaired circuit, where a search was stuck.
+//! Soft training that restarts from a repaired circuit, if a search was stuck.
 //!
-//! The circuit becomes a [`CircuitNetwork`], its gates are sure of their functions but soft, and some hundred updates of the recipe's
-//! own task change it. What is left when it hardens is one more circuit that the next search begins with. All of it
-//! shares one budget. Start at [`School::search`].
+//! The circuit becomes a [`CircuitNetwork`] whose gates are soft but strongly prefer their functions. Some
+//! hundred updates of the recipe's own task change it. Its hardened form is one more initial circuit of the
+//! next search. Everything shares one budget. Start at [`School::search`].
 //!
-//! Invariant: the result is never more wrong than that of the first search, on the starts that searches look at.
+//! Invariant: on the starts that searches use, the result has no more wrong bits than that of the first search.
 
 use std::time::{Duration, Instant};
 
@@ -22,25 +22,25 @@ use crate::settings::{AutomatonSettings, Forward, FreezeOrder, States};
 use crate::soft_gates::{GateKind, SoftGates};
 use crate::train::AutomatonTrainer;
 
-/// How often training may begin again for one circuit.
+/// How many times training may restart for one circuit.
 const ROUNDS: u32 = 2;
-/// Updates of one training.
+/// Updates per training.
 const UPDATES: u64 = 200;
-/// Updates between two looks at the hard circuit.
+/// Updates between two checks of the hard circuit.
 const LOOK: u64 = 20;
-/// Candidates that an update counts as: about what both cost on a CPU.
+/// Candidates that an update counts as: about the same cost on a CPU.
 const CANDIDATES_PER_UPDATE: u64 = 100;
-/// How sure gates are of their present functions: the strength of [`SoftGates::sure`].
+/// How strongly gates prefer their present functions: the strength of [`SoftGates::sure`].
 const STRENGTH: f32 = 4.0;
 
-/// What training again did: part of a note of repair.
+/// What retraining did: part of a repair record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Again {
-    /// Updates in all.
+    /// Updates in total.
     pub updates: u64,
     /// Wrong bits before, on the starts that the search checks.
     pub wrong_before: u64,
-    /// Whether the circuit that is kept was made from what it left, and is less wrong.
+    /// Whether the kept circuit was made from its result and has fewer wrong bits.
     pub helped: bool,
 }
 
@@ -59,18 +59,18 @@ pub(super) struct Found {
     pub repaired: Repaired,
     /// What it was made from.
     pub from: &'static str,
-    /// What training again did, if it was asked for and needed.
+    /// What retraining did, if it was requested and needed.
     pub again: Option<Again>,
 }
 
-/// What training again needs to know.
+/// What retraining needs to know.
 pub(super) struct School<'a> {
     pub recipe: &'a Recipe,
     pub settings: &'a AutomatonSettings,
     pub device: &'a Device,
 }
 
-/// A circuit that was trained again.
+/// A retrained circuit.
 struct TrainedAgain {
     automaton: Automaton,
     /// What its gates nearly became.
@@ -86,7 +86,7 @@ impl Found {
         Found { from: repaired.from.name(), repaired, again: None }
     }
 
-    /// Candidates of the budget that are gone.
+    /// Candidates of the budget that are used up.
     fn spent(&self) -> u64 {
         let updates = self.again.as_ref().map_or(0, |again| again.updates);
         self.repaired.candidates + updates * CANDIDATES_PER_UPDATE
@@ -99,7 +99,8 @@ impl Found {
         self.repaired.cut |= trained.cut;
     }
 
-    /// Takes over what a later search found if that is better. It began with this circuit and with a trained one.
+    /// Takes the result of a later search if it is better. That search started with this circuit and with a
+    /// retrained one.
     fn take(&mut self, later: Repaired) {
         let best = &mut self.repaired;
         let totals = (best.candidates + later.candidates, best.cut || later.cut);
@@ -121,7 +122,7 @@ impl Found {
 }
 
 impl School<'_> {
-    /// Searches, and where that is stuck trains again and searches on, within the same budget.
+    /// Searches and, if that is stuck, retrains and continues, within the same budget.
     pub fn search(
         &self,
         searcher: &mut Searcher,
@@ -140,7 +141,7 @@ impl School<'_> {
         Ok(found)
     }
 
-    /// One training and the search after it. Whether there may be another.
+    /// One training and the search after it; returns whether there may be another.
     fn round(
         &self,
         round: u32,
@@ -148,7 +149,7 @@ impl School<'_> {
         searcher: &mut Searcher,
         found: &mut Found,
     ) -> Result<bool> {
-        // An equal part of what is left for every round that is left, at most half of it for training.
+        // Each remaining round gets an equal part of what is left, at most half of it for training.
         let parts = ROUNDS + 1 - round;
         let part = budget.part(round, found.spent(), parts);
         let updates = UPDATES.min(part.candidates / 2 / CANDIDATES_PER_UPDATE);
@@ -167,7 +168,7 @@ impl School<'_> {
         Ok(true)
     }
 
-    /// Trains a circuit again; the best hard circuit that a look met. `None` if it has no network.
+    /// Retrains a circuit; returns the best hard circuit of all checks. `None` if it cannot be a network.
     fn train(
         &self,
         circuit: &Automaton,
@@ -208,7 +209,7 @@ impl School<'_> {
     }
 }
 
-/// What is left for searches and trainings.
+/// The remaining budget for searches and trainings.
 struct SearchBudget<'a> {
     options: &'a SearchOptions,
     began: Instant,
@@ -220,7 +221,7 @@ impl SearchBudget<'_> {
         late || spent + CANDIDATES_PER_UPDATE >= self.options.candidates
     }
 
-    /// One of so many equal parts of what is left.
+    /// One of `parts` equal parts of what is left.
     fn part(&self, round: u32, spent: u64, parts: u32) -> SearchOptions {
         let left = |time: Duration| time.saturating_sub(self.began.elapsed()) / parts;
         SearchOptions {
@@ -232,8 +233,8 @@ impl SearchBudget<'_> {
     }
 }
 
-/// What a circuit is trained with again, from what it was trained with: four logits per gate learn fastest from where they
-/// are, and more and more gates are hard, so that little is lost in the end.
+/// Settings for retraining, derived from those of the training: four logits per gate learn fastest from where
+/// they are, and more and more gates are hard, so that hardening loses little in the end.
 fn settings(trained: &AutomatonSettings, updates: u64) -> AutomatonSettings {
     AutomatonSettings {
         updates,
@@ -260,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// A checkerboard of eight cells by eight, and a circuit that knows nothing of it.
+    /// A checkerboard of eight by eight cells, and a circuit that has nothing to do with it.
     fn task() -> (Recipe, AutomatonSettings, Automaton) {
         let recipe = Recipe::named("checkerboard").unwrap();
         let mut settings = recipe.settings.clone();
@@ -314,7 +315,7 @@ mod tests {
             assert!(!trained.proposals.is_empty());
             let network = CircuitNetwork::of(&automaton, 3).unwrap();
             assert_ne!(trained.automaton, network.harden(&network.gates), "nothing was learned on {device}");
-            // Without time there is one update, which is looked at.
+            // Without time there is a single update, which is checked.
             let cut = school.train(&automaton, 3, 40, Some(Instant::now())).unwrap().unwrap();
             assert_eq!((cut.updates, cut.cut), (1, true), "on {device}");
         }

@@ -1,10 +1,10 @@
-//! Candidates on a GPU: thousands at once.
+//! Evaluates candidates on a GPU, thousands at once.
 //!
-//! A workgroup for each candidate and word of starts goes through the candidate's tape, with the state in
+//! One workgroup for each candidate and word of starts interprets the candidate's tape, with the state in
 //! workgroup memory (`score.wgsl`).
 //!
-//! Invariant: scores are those of the CPU. What does not fit a workgroup, and everything once the device has
-//! failed, runs on the CPU; [`CandidateTally`] says how much that was. Start at [`DeviceEvaluator`].
+//! Invariant: scores equal those of the CPU. Candidates that do not fit in a workgroup, and everything after
+//! the device has failed, run on the CPU; [`CandidateTally`] counts these. Start at [`DeviceEvaluator`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::program::CandidateProgram;
 
 const TEXT: &str = include_str!("score.wgsl");
 
-/// Chains that run side by side.
+/// Chains that run in parallel.
 const CHAINS: usize = 16;
 /// Candidates that a chain proposes at once.
 const BLOCK: usize = 64;
-/// Places that a workgroup has at most.
+/// Most places per workgroup.
 const PLACES: usize = 256;
 /// Words of workgroup memory that are not for the state.
 const COUNTS: usize = 16;
@@ -33,7 +33,7 @@ const COUNTS: usize = 16;
 const SLOTS: [usize; 3] = [64, 256, 1024];
 /// Sets of starts that stay on the device.
 const BANKS: usize = 8;
-/// Runs of one dispatch at most: a long one would keep others from the screen.
+/// Most runs per dispatch: a long one would block other users of the GPU.
 const RUNS: usize = 8192;
 
 /// How many candidates ran where.
@@ -56,11 +56,11 @@ impl CandidateTally {
 pub struct DeviceEvaluator {
     device: Device,
     board: Board,
-    /// For what does not fit.
+    /// For candidates that do not fit.
     processor: Processor,
     wanted: Tensor,
     banks: Vec<Bank>,
-    /// Words of a workgroup's state at most.
+    /// Most words of a workgroup's state.
     most: usize,
     shape: [usize; 2],
     tally: CandidateTally,
@@ -68,7 +68,7 @@ pub struct DeviceEvaluator {
 }
 
 impl DeviceEvaluator {
-    /// For a task; none if its grid does not fit a workgroup, or is a table: then the CPU is faster.
+    /// For a task; `None` if its grid does not fit in a workgroup, or is a table: then the CPU is faster.
     pub fn new(task: &RepairTask, device: &Device) -> Option<DeviceEvaluator> {
         let board = Board::new(task)?;
         let adapter = device.index().filter(|_| device.is_gpu());
@@ -93,12 +93,12 @@ impl DeviceEvaluator {
         self
     }
 
-    /// What will tell how many candidates ran where.
+    /// The counts of candidates that ran on the device and on the CPU.
     pub fn tally(&self) -> CandidateTally {
         self.tally.clone()
     }
 
-    /// The number of the bank that holds these batches.
+    /// The index of the bank that holds these batches.
     fn bank(&mut self, batches: &[&Batch]) -> usize {
         let numbers: Vec<u64> = batches.iter().map(|batch| batch.number()).collect();
         match self.banks.iter().position(|bank| bank.numbers == numbers) {
@@ -154,7 +154,7 @@ impl DeviceEvaluator {
     }
 }
 
-/// What one batch gave, from four words for each word of starts.
+/// The score of one batch, from four words for each word of starts.
 fn score(found: &[u32]) -> CandidateScore {
     let mut score = CandidateScore::default();
     for (n, &[last, late, early, starts]) in found.as_chunks::<4>().0.iter().enumerate() {
@@ -186,7 +186,7 @@ impl Evaluator for DeviceEvaluator {
             jobs.iter().zip(programs).filter_map(|(job, program)| Some((job, program?))).collect();
         let found = if there.is_empty() { Ok(vec![]) } else { self.run(&there) };
         let mut found = found.unwrap_or_else(|error| {
-            tracing::warn!("repair: the device failed, so the search goes on on the cpu: {error}");
+            tracing::warn!("repair: the device failed, so the search continues on the cpu: {error}");
             self.failed = true;
             self.processor.score(&there.iter().map(|(job, _)| **job).collect::<Vec<Job>>())
         });
@@ -206,26 +206,26 @@ fn words(words: Vec<u32>, device: &Device) -> Tensor {
     Tensor::from_vec(words, [count], device)
 }
 
-/// Sizes come in steps of an eighth, so that there are few plans.
+/// Sizes are rounded up in steps of an eighth, so that there are few plans.
 fn rounded(size: usize) -> usize {
     size.next_multiple_of((size.next_power_of_two() / 8).max(64))
 }
 
-/// With as many zeros behind it that the number of its rows is a rounded one.
+/// Padded with zeros to a rounded number of rows.
 fn padded(mut words: Vec<u32>, row: usize) -> Vec<u32> {
     words.resize(row * rounded(words.len() / row), 0);
     words
 }
 
-/// The grid of a task as the kernel has it.
+/// The grid of a task in the kernel's layout.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Board {
     pub(super) height: usize,
     pub(super) width: usize,
     pub(super) steps: usize,
-    /// Words of 32 starts; one where there is one start.
+    /// Words of 32 starts; one if there is a single start.
     words: usize,
-    /// Words of a row; none where a place is a cell from 32 starts.
+    /// Words per row; zero if a place is a cell from 32 starts.
     pub(super) row: usize,
     /// Words of a channel.
     pub(super) places: usize,
@@ -254,7 +254,7 @@ impl Board {
             .then_some(board)
     }
 
-    /// Words of all places for each word of starts, from `[cells, words]` or a bit for each cell.
+    /// The words of all places for each word of starts, from `[cells, words]` or one bit per cell.
     fn pack(&self, cells: &[u32]) -> Vec<Vec<u32>> {
         if self.row == 0 {
             let word = |n: usize| cells[n..].iter().step_by(self.words).copied().collect();
@@ -264,7 +264,7 @@ impl Board {
         vec![cells.chunks(self.width).flat_map(|row| row.chunks(32).map(bits)).collect()]
     }
 
-    /// What is to be seen: `[visible, places]`.
+    /// The wanted result: `[visible, places]`.
     fn wanted(&self, task: &RepairTask) -> Vec<u32> {
         let channel = |cells: &[bool]| match self.row {
             0 => cells.iter().map(|&on| if on { !0 } else { 0 }).collect(),
@@ -279,7 +279,7 @@ struct Bank {
     numbers: Vec<u64>,
     starts: Tensor,
     fires: Tensor,
-    /// For each batch and word where its start and its masks begin.
+    /// For each batch and word the offsets of its start and its masks.
     places: Vec<Vec<[usize; 2]>>,
 }
 

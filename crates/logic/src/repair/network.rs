@@ -1,7 +1,8 @@
-//! A cell's circuit as a network that can learn again: its gates in levels, and gates between that pass a value on.
+//! A cell's circuit as a network that can be trained again: its gates in levels, and gates in between that pass
+//! a value through.
 //!
-//! The network has the form of every automaton in training ([`Topology`]), so the same ops run it: eight kernels of
-//! perception hand on one neighbor each, and the update circuit has a layer for each level.
+//! The network has the form of every automaton in training ([`Topology`]), so the same ops run it: eight
+//! perception kernels pass one neighbor each, and the update circuit has one layer per level.
 //!
 //! Invariant: hardened before its first update, the network is the circuit that it was made from, bit for bit.
 
@@ -12,17 +13,17 @@ use crate::automaton::Topology;
 use crate::harden::harden;
 use crate::wires::{Shuffler, Wires};
 
-/// Channels that nothing needs and that stay at hand.
+/// Unused channels that are kept available.
 const SPARE: usize = 6;
-/// Layers of the update circuit at least.
+/// Fewest layers of the update circuit.
 const LEAST_LAYERS: usize = 4;
-/// Gates of every layer but the last that nothing needs: they are there to learn with.
+/// Additional gates in every layer except the last, to learn with.
 const EXTRA: usize = 24;
-/// Inputs of a layer at most: wires are packed in halves of a word.
+/// Most inputs of a layer: wires are packed as 16-bit halves of a word.
 const WIDEST: usize = 1 << 16;
-/// Neighbors of a cell, each with a kernel that hands it on.
+/// Neighbors of a cell, each with a kernel that passes it through.
 const NEIGHBORS: usize = 8;
-/// The stream of operands that no gate needs, far from those of wirings.
+/// The random stream of unneeded operands, far from those of wirings.
 const STREAM: u64 = 1 << 20;
 
 /// A circuit in the form of an automaton in training.
@@ -39,8 +40,8 @@ pub struct CircuitNetwork {
 }
 
 impl CircuitNetwork {
-    /// The part of an automaton that visible channels depend on. Operands that a gate does not need are drawn from the
-    /// seed. `None` if the circuit is too wide, or shows other channels than its first.
+    /// The part of an automaton that visible channels depend on. Operands that a gate does not need are drawn
+    /// from the seed. `None` if the circuit is too wide, or if its visible channels are not the first ones.
     pub fn of(automaton: &Automaton, seed: u64) -> Option<CircuitNetwork> {
         let (cell, shell) = CellCircuit::of(automaton, SPARE);
         let visible = shell.visible.len();
@@ -71,13 +72,13 @@ impl CircuitNetwork {
     }
 }
 
-/// The wires of a kernel that hands one neighbor on: halves of the eight, quarters, one.
+/// The wires of a kernel that passes one neighbor through: halves of the eight, quarters, one.
 fn selection() -> Vec<Wires> {
     let layer = |inputs: usize, a: &[u32], b: &[u32]| Wires { inputs, a: a.to_vec(), b: b.to_vec() };
     vec![layer(9, &[0, 2, 5, 7], &[1, 3, 6, 8]), layer(4, &[0, 2], &[1, 3]), layer(2, &[0], &[1])]
 }
 
-/// The gates of the kernel that hands on this one of the eight neighbors.
+/// The gates of the kernel that passes this one of the eight neighbors through.
 fn selecting(neighbor: usize) -> impl Iterator<Item = Gate> {
     let counts = [4, 2, 1].into_iter().enumerate();
     counts.flat_map(move |(bit, count)| {
@@ -86,18 +87,18 @@ fn selecting(neighbor: usize) -> impl Iterator<Item = Gate> {
     })
 }
 
-/// Which wires of a cell are there at which level, layer by layer.
+/// Which wires of a cell exist at which level, layer by layer.
 struct WireLevels<'a> {
     cell: &'a CellCircuit,
-    /// Where each wire is made; 0: an input.
+    /// The level of each wire; 0 for an input.
     made: Vec<usize>,
-    /// The last level at which each wire must be there.
+    /// The last level at which each wire is needed.
     last: Vec<usize>,
     /// Layers in all.
     count: usize,
-    /// The place of each wire in the layer before, if it is there.
+    /// The index of each wire in the previous layer, if it is there.
     places: Vec<Option<u32>>,
-    /// Gates, or inputs, of the layer before.
+    /// Gates, or inputs, of the previous layer.
     width: usize,
     random: Shuffler,
 }
@@ -154,7 +155,7 @@ impl<'a> WireLevels<'a> {
         self.add(layer, Gate::A, Some(wire), None);
     }
 
-    /// A gate; operands that it does not need are drawn.
+    /// Adds a gate; operands that it does not need are drawn.
     fn add(&mut self, (wires, gates): &mut (Wires, Vec<Gate>), gate: Gate, a: Option<Wire>, b: Option<Wire>) {
         let mut place = |wire: Option<Wire>| match wire {
             Some(wire) => self.places[wire.index()].expect("a wire is passed on until its last reader"),
@@ -167,8 +168,8 @@ impl<'a> WireLevels<'a> {
     }
 }
 
-/// Where an input of a cell is among those of the update circuit: the center's channels come first, then the neighbors of
-/// one channel after the other.
+/// The index of a cell's input among those of the update circuit: the center's channels come first, then the
+/// neighbors, channel by channel.
 fn update_input(input: usize, channels: usize) -> u32 {
     let (position, channel) = (input / channels, input % channels);
     let place = match position {
@@ -185,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// From chance, from a copy, from constants, from nothing at all.
+    /// Random, from a copy, from constants, and empty.
     fn automata() -> Vec<Automaton> {
         let automaton = |cell: Netlist, channels: usize, visible: usize, fire_rate: f32| Automaton {
             cell,

@@ -1,10 +1,10 @@
-//! What the kernel of candidates means: the same, a run after the other and a bit of a neighbor at a time.
+//! The reference for the kernel of candidates: the same, one run after another and one neighbor bit at a time.
 
 use rayon::prelude::*;
 
 use super::device::Board;
 
-/// What all runs read, as the kernel has it.
+/// What all runs read, in the kernel's layout.
 pub struct Operands<'a> {
     pub board: Board,
     pub runs: &'a [u32],
@@ -111,7 +111,7 @@ impl Board {
         }
     }
 
-    /// What the neighbors at a position have, of the places of a channel.
+    /// The neighbors' bits at a position, for a place of a channel.
     fn neighbor(&self, cells: &[u32], place: usize, position: usize) -> u32 {
         let (down, right) = (position / 3, position % 3);
         if self.row == 0 {
@@ -129,7 +129,7 @@ impl Board {
         (0..32).fold(0, |word, n| word | bit(n) << n)
     }
 
-    /// The number of the cell in this row and column, both counted from one; none beyond the rim.
+    /// The index of the cell in this row and column, both counted from one; `None` beyond the edge.
     fn cell(&self, y: usize, x: usize) -> Option<usize> {
         let within = |at: usize, size: usize| match at.checked_sub(1).filter(|&at| at < size) {
             None if self.wraps => Some((at + size - 1) % size),

@@ -1,21 +1,21 @@
-//! A candidate as the kernel goes through it: rows of four words on numbered slots.
+//! A candidate in the kernel's format: rows of four words over numbered slots.
 //!
-//! Invariant: slots from 0 on are the next values of the channels, so ops use those behind them; a slot is free again once
-//! nobody reads its value any more.
+//! Invariant: the first slots are the next values of the channels, and ops use those after them; a slot is free
+//! again once nobody reads its value any more.
 
 use farad_circuit::Gate;
 use farad_circuit::repair::{CandidateChannels, Tape};
 
-/// An operand that is an input: its position from here on, then its channel.
+/// Marks an operand that is an input: then follow its position and its channel.
 const INPUT: u32 = 1 << 31;
 const POSITION: u32 = 16;
-/// What becomes of a channel is read negated, or is that constant.
+/// Marks a channel's next value that is negated, or a constant.
 const NEGATED: u32 = 1;
 const CONSTANT: u32 = 2;
 
-/// A candidate made ready.
+/// A candidate in the kernel's format.
 pub struct CandidateProgram {
-    /// A row for each channel that matters, then one for each op.
+    /// One row for each channel that matters, then one for each op.
     pub rows: Vec<[u32; 4]>,
     pub channels: usize,
     pub ops: usize,
@@ -55,10 +55,10 @@ impl CandidateProgram {
     }
 }
 
-/// Where the values of ops are.
+/// The slots of ops' values.
 struct Slots {
     inputs: usize,
-    /// The number of each channel among those that matter.
+    /// The index of each channel among those that matter.
     dense: Vec<u32>,
     places: Vec<u32>,
     count: usize,
@@ -69,7 +69,7 @@ impl Slots {
         let inputs = 9 * shape.channels;
         let mut dense = vec![0; shape.channels];
         tape.outputs.iter().enumerate().for_each(|(n, &(channel, _))| dense[channel] = n as u32);
-        // The last op that reads each op; what outputs read stays.
+        // The last op that reads each op; values that outputs read stay.
         let mut last = vec![0; tape.ops.len()];
         let own = |wire: u32| (wire as usize).checked_sub(inputs);
         for (n, op) in tape.ops.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Slots {
     }
 }
 
-/// The coefficients of a gate over bits are those over numbers modulo 2.
+/// The coefficients of a gate over bits are those over integers modulo 2.
 fn polynomial(gate: Gate) -> u32 {
     gate.coefficients().iter().rev().fold(0, |bits, c| bits << 1 | u32::from(c % 2 != 0))
 }

@@ -1,4 +1,4 @@
-//! Changes of gates that training was least sure about: what a search tries first.
+//! Changes of the gates that training was least sure about: what a search tries first.
 
 use farad::Device;
 use farad::run::Run;
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::soft_gates::GateKind;
 use crate::train::{LearnedAutomata, LearnedCircuit};
 
-/// Gates that are unsure enough to be proposed for a change.
+/// Most gates that are proposed for a change.
 const PROPOSED: usize = 512;
 
-/// For each seed the changes of the gates that it has learned, from the logits of its checkpoint.
+/// For each seed, changes of its learned gates, from the logits of its checkpoint.
 pub(super) fn learned(run: &Run, learned: &LearnedAutomata) -> Result<Vec<Vec<Proposal>>> {
     let (topology, settings) = (&learned.configuration.recipe.topology, &learned.configuration.settings);
     let seeds = learned.circuits.len();
@@ -43,11 +43,11 @@ pub(super) fn unsure(topology: &Topology, gates: &[Gate], logits: &[f32], width:
     unsure.iter().take(PROPOSED).map(proposal).collect()
 }
 
-/// The function that a gate nearly became, and by how much it did not.
+/// The second-best function of a gate, and by how much it lost.
 pub(crate) fn second_best(gate: Gate, logits: &[f32]) -> (f32, Gate) {
     let number = gate.number() as usize;
     if logits.len() == 4 {
-        // Each logit decides one bit of the truth table, the first the highest.
+        // Each logit decides one bit of the truth table, the first one the highest.
         let (place, least) =
             (0..4).map(|n| (n, logits[n].abs())).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0));
         return (least, Gate::ALL[number ^ (8 >> place)]);
@@ -57,7 +57,7 @@ pub(crate) fn second_best(gate: Gate, logits: &[f32]) -> (f32, Gate) {
     (logits[number] - logits[other], Gate::ALL[other])
 }
 
-/// Where a learned gate is in the netlist of a cell: a kernel's gates are there once for each channel.
+/// The indices of a learned gate in the netlist of a cell: a kernel's gates occur once per channel.
 fn places(topology: &Topology, gate: usize) -> Vec<usize> {
     let (own, channels) = (topology.perception_gates(), topology.channels);
     let perceived = topology.kernels * own;

@@ -1,13 +1,15 @@
-// Runs candidates of a search, a workgroup for each of them and each word of starts, and counts wrong bits.
-// A place is a word of a channel: a cell from 32 starts, or up to 32 cells of a row from one. Each invocation has one.
-// parameters: runs, places, steps, early; late, height, width, words per row (0: places are cells from 32 starts);
-// whether the edge wraps, whether cells fire by chance.
+// Runs candidates of a search, one workgroup for each of them and each word of starts, and counts wrong bits. A
+// place is a word of a channel: a cell from 32 starts, or up to 32 cells of a row from one. Each invocation has
+// one place. parameters: runs, places, steps, early; late, height, width, words per row (0: places are cells
+// from 32 starts); whether the edge wraps, whether cells fire at random.
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 3>;
-// For each run where its rows of the tape begin, channels, ops, 0; where its start begins, where its masks begin, 0, 0.
+// For each run: the first row of its tape, channels, ops, 0; the offset of its start, the offset of its masks,
+// 0, 0.
 @group(0) @binding(1) var<storage, read> runs: array<vec4<u32>>;
-// For each channel its number in the start, its number among what is wanted plus one or 0, what it becomes, and whether
-// that is negated (1) or constant (2); then for each op its polynomial, two operands and the slot of its value.
+// For each channel: its index in the start, its index in the wanted result plus one (or 0), its next value, and
+// whether that is negated (1) or constant (2). Then for each op: its polynomial, two operands and the slot of
+// its value.
 @group(0) @binding(2) var<storage, read> tape: array<vec4<u32>>;
 // [batches, words, channels, places]
 @group(0) @binding(3) var<storage, read> starts: array<u32>;
@@ -27,9 +29,9 @@ var<workgroup> state: array<u32, STATE>;
 var<workgroup> counts: array<atomic<u32>, 4>;
 // The next values of all channels, then those of ops.
 var<private> slots: array<u32, SLOTS>;
-// The places of the neighbors; of words of a row, those that lend a bit at the left and at the right.
+// The places of the neighbors; for words of a row, those that provide a bit at the left and at the right.
 var<private> around: array<u32, 9>;
-// Where the lent bits are taken from and go to.
+// The bit positions that these bits come from and go to.
 var<private> lent: vec2<u32>;
 // The bits of the place that are cells.
 var<private> inside: u32;

@@ -1,6 +1,7 @@
-//! The shortest judgment of a run: how many bits of each kept circuit are wrong.
+//! The shortest evaluation of a run: how many bits of each kept circuit are wrong.
 //!
-//! Nothing is simplified, proved or written, so that many runs can be compared in little time. Start at [`check`](fn@check).
+//! Nothing is simplified, proved or written, so that many runs can be compared quickly. Start at
+//! [`check`](fn@check).
 
 use farad::run::{Conclusion, Run, Value, json};
 use rayon::prelude::*;
@@ -10,20 +11,20 @@ use crate::error::Result;
 use crate::evaluate::Examination;
 use crate::train::LearnedAutomata;
 
-/// What is known of one seed's circuit after a glance.
+/// The result for one seed's circuit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// The seed.
     pub seed: u64,
-    /// After which update the circuit was kept.
+    /// The update after which the circuit was kept.
     pub update: u64,
-    /// Wrong visible bits on fresh starts (life: wrong neighborhoods); none: it is exact.
+    /// Wrong visible bits on fresh starts (life: wrong neighborhoods); 0 means that it is exact.
     pub wrong: usize,
-    /// Bits looked at.
+    /// Bits that were checked.
     pub of: usize,
     /// Gates that are neither constant nor copies.
     pub active_gates: usize,
-    /// Soft gates evaluated by the forward passes of all updates.
+    /// Soft gates evaluated in the forward passes of all updates.
     pub gate_evaluations: u64,
 }
 
@@ -42,7 +43,7 @@ impl Check {
     }
 }
 
-/// Writes into a run what a glance found, for lists of runs.
+/// Writes the results to a run, for lists of runs.
 pub fn note(run: &Run, checks: &[Check]) -> Result<()> {
     let exact = checks.iter().filter(|check| check.wrong == 0).count();
     let words = inexact(&checks.iter().map(|check| (check.wrong, check.of)).collect::<Vec<_>>());

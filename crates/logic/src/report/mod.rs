@@ -1,7 +1,8 @@
-//! The end of a run: circuits judged, simplified and proved, then written down with pictures.
+//! The end of a run: circuits are judged, simplified and proved, then written with pictures.
 //!
-//! [`check`](fn@check) only counts wrong bits; [`judge`] also simplifies and proves; [`conclude`] also writes `circuits/`, `plots/` and `report.md` into the run's
-//! folder; [`fn@learned`] says it in words. All start from the run's checkpoint, so they may be called again at any time.
+//! [`check`](fn@check) only counts wrong bits. [`judge`] also simplifies and proves. [`conclude`] also writes
+//! `circuits/`, `plots/` and `report.md` to the run's folder. [`fn@learned`] puts the result in words. All
+//! start from the run's checkpoint, so they may be called again at any time.
 
 mod check;
 mod outcome;
@@ -26,29 +27,30 @@ use crate::train::{LearnedAutomata, LearnedCircuit};
 use proof::SimplifiedNote;
 pub(crate) use proof::{hash, text};
 
-/// What is known of one seed's circuit.
+/// The results for one seed's circuit.
 pub struct SeedVerdict {
     /// The seed.
     pub seed: u64,
-    /// After which update the circuit was kept.
+    /// The update after which the circuit was kept.
     pub update: u64,
     /// How good it is.
     pub evaluation: Evaluation,
-    /// What repair did, if the circuit is not as it was learned.
+    /// What repair did, if the circuit was repaired.
     pub repair: Option<RepairNote>,
-    /// Gates that are neither constant nor copies: those that were learned or, after repair, those of its circuit.
+    /// Gates that are neither constant nor copies: the learned ones or, after repair, those of the repaired
+    /// circuit.
     pub active_gates: usize,
     /// Gates of the simplified cell.
     pub simplified_gates: usize,
     /// Channels of the simplified cell.
     pub simplified_channels: usize,
-    /// Active gates in a row, at most, before and after.
+    /// Active gates on the longest path, before and after.
     pub depths: (usize, usize),
     /// Whether the simplified circuit is proved equal to the learned one.
     pub proved: bool,
     /// The simplified circuit.
     pub simplified: Automaton,
-    /// What simplification did, pass by pass.
+    /// What each simplification pass did.
     pub stages: Vec<SimplifyPass>,
     /// Whether the time ran out before simplification was done; then another run may find another circuit.
     pub out_of_time: bool,
@@ -83,13 +85,13 @@ impl SeedVerdict {
         })
     }
 
-    /// Whether the circuit was exact as it was learned.
+    /// Whether the learned circuit was exact.
     pub fn exact_before_repair(&self) -> bool {
         self.repair.as_ref().map_or(self.evaluation.exact, |note| note.wrong_before == 0)
     }
 }
 
-/// Judges the kept circuits of a run, all seeds. What was simplified and proved before is not again.
+/// Judges the kept circuits of a run, all seeds. Reuses earlier simplifications and proofs.
 pub fn judge(run: &Run) -> Result<Vec<SeedVerdict>> {
     let learned = LearnedAutomata::of(run)?;
     learned.circuits.par_iter().map(|circuit| judge_one(run, &learned, circuit)).collect()
@@ -130,7 +132,7 @@ pub(crate) fn trained(learned: &LearnedAutomata) -> Trial {
     Trial { height: settings.height, width: settings.width, steps: settings.steps }
 }
 
-/// Judges, and writes circuits, plots and the report into the run's folder.
+/// Judges, and writes circuits, plots and the report to the run's folder.
 pub fn conclude(run: &Run) -> Result<Vec<SeedVerdict>> {
     let verdicts = judge(run)?;
     let learned = LearnedAutomata::of(run)?;
@@ -145,7 +147,7 @@ pub fn conclude(run: &Run) -> Result<Vec<SeedVerdict>> {
     Ok(verdicts)
 }
 
-/// What came out, for lists of runs.
+/// The conclusion, for lists of runs.
 fn judged(updates: u64, verdicts: &[SeedVerdict]) -> Conclusion {
     let exact: Vec<&SeedVerdict> = verdicts.iter().filter(|verdict| verdict.evaluation.exact).collect();
     let words = match (verdicts, &exact[..]) {
@@ -158,10 +160,11 @@ fn judged(updates: u64, verdicts: &[SeedVerdict]) -> Conclusion {
     Conclusion::new(updates, EXACT, exact.len() as f64, words)
 }
 
-/// What the number in a run's `result.json` is.
+/// The label of the number in a run's `result.json`.
 const EXACT: &str = "exact circuits";
 
-/// How many circuits are exact or, of a single one, how much of it is not; from wrong bits and bits of each.
+/// How many circuits are exact or, for a single one, how many of its bits are not; from wrong bits and total
+/// bits of each.
 fn inexact(circuits: &[(usize, usize)]) -> String {
     match circuits {
         [(0, _)] => "exact".into(),
@@ -170,12 +173,13 @@ fn inexact(circuits: &[(usize, usize)]) -> String {
     }
 }
 
-/// The simplified circuit of a seed: from its file if that is of this very circuit, else made anew.
+/// The simplified circuit of a seed: from its file if it belongs to this circuit, otherwise recomputed.
 pub fn simplified(run: &Run, circuit: &LearnedCircuit) -> Result<Automaton> {
     Ok(SimplifiedNote::of(run, circuit)?.automaton)
 }
 
-/// The simplified circuit of a seed from the run's folder; none if there is none, or it is of another circuit.
+/// The simplified circuit of a seed from the run's folder; `None` if there is none, or if it belongs to another
+/// circuit.
 pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<Automaton> {
     proof::stored(run, circuit).map(|simplified| simplified.automaton)
 }

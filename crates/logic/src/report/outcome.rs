@@ -1,4 +1,5 @@
-//! What came out of a run of automata, for people and for programs: a line for each seed, a sentence, and what to do next.
+//! The outcome of a run of automata, for people and for programs: one line per seed, a sentence, and next
+//! steps.
 
 use farad::run::{count, counted};
 use farad::train::{Outcome, TextTable, Tone, Toned};
@@ -6,7 +7,7 @@ use farad::train::{Outcome, TextTable, Tone, Toned};
 use super::{Check, SeedVerdict};
 use crate::recipe::{Recipe, RolloutStart};
 
-/// What a quick look at the circuits found.
+/// The outcome of a quick check.
 pub fn glance(checks: &[Check]) -> Outcome {
     let mut grid = TextTable::new([("seed", true), ("exact", false), ("wrong bits", true), ("of", true)]);
     for check in checks {
@@ -23,7 +24,7 @@ pub fn glance(checks: &[Check]) -> Outcome {
     }
 }
 
-/// What is known of the circuits.
+/// The outcome of a full judgment.
 pub fn outcome(verdicts: &[SeedVerdict]) -> Outcome {
     let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
     let several = verdicts.len() > 1;
@@ -36,7 +37,7 @@ pub fn outcome(verdicts: &[SeedVerdict]) -> Outcome {
     }
 }
 
-/// The same at the end of a training: with a sentence for those who read about it for the first time, and what to do next.
+/// The same at the end of a training: with a sentence for first-time readers, and next steps.
 pub fn learned(recipe: &Recipe, verdicts: &[SeedVerdict]) -> Outcome {
     let (tone, words) = sentence(recipe, verdicts);
     let repaired = verdicts.iter().filter_map(|verdict| Some((verdict, verdict.repair.as_ref()?)));
@@ -45,7 +46,7 @@ pub fn learned(recipe: &Recipe, verdicts: &[SeedVerdict]) -> Outcome {
             outcome.say(Tone::Plain, note.words(verdict.seed))
         })
         .say(tone, words);
-    // Cells that fire at random may be late on a start or two, and right from then on.
+    // Cells that fire at random may be late on a start or two, and stay right from then on.
     let good = |verdict: &SeedVerdict| verdict.evaluation.exact || verdict.evaluation.stable;
     match verdicts.iter().any(good) {
         true => outcome

@@ -1,4 +1,4 @@
-//! `report.md`: what was trained, what came out, and where to look.
+//! `report.md`: what was trained, the results, and where to find things.
 
 use std::fmt::Write;
 
@@ -70,7 +70,8 @@ fn list(seeds: &[u64]) -> String {
     seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What to type for the same run: from the variant of the recipe that is nearer, with every setting that differs from it.
+/// The command for the same run: based on the recipe variant that is closer, with every setting that differs
+/// from it.
 fn command(learned: &LearnedAutomata) -> String {
     let configuration = &learned.configuration;
     let Configuration { recipe, seeds, settings, .. } = configuration;
@@ -133,7 +134,7 @@ fn results(page: &mut Page, verdicts: &[SeedVerdict]) {
     );
 }
 
-/// What a search after training did.
+/// What the search after training did.
 fn repair(page: &mut Page, verdicts: &[SeedVerdict]) {
     let notes: Vec<_> =
         verdicts.iter().filter_map(|verdict| Some((verdict.seed, verdict.repair.as_ref()?))).collect();
@@ -197,7 +198,7 @@ fn further(page: &mut Page, verdicts: &[SeedVerdict]) {
     page.table(&["seed", "trial", "result"], &rows);
 }
 
-/// The numbers of the table below in words. Both come from the passes, so that they agree.
+/// The numbers of the table below in words. Both come from the passes, so they agree.
 fn described(before: &Statistics, verdict: &SeedVerdict) -> String {
     let gates = |pass: &SimplifyPass| pass.gates;
     let active = verdict.stages.first().map_or(before.active, gates);
@@ -206,7 +207,7 @@ fn described(before: &Statistics, verdict: &SeedVerdict) -> String {
     let left = verdict.stages.last().map_or(verdict.simplified_gates, gates);
     format!(
         "Perception is the same for every channel, so the cell as a circuit has more gates than were learned: {}, {} of \
-         them active; on {} of those something visible depends, now or at a later step. Simplified, {} {} left, in {}.",
+         them active; {} of those influence something visible, now or at a later step. Simplified, {} {} left, in {}.",
         count(before.gates),
         count(active),
         count(matter),
@@ -238,7 +239,7 @@ fn simplification(page: &mut Page, learned: &LearnedAutomata, shown: usize, verd
     let mut gates = usize::MAX;
     let last = verdict.stages.len() - 1;
     for (n, stage) in verdict.stages.iter().enumerate() {
-        // Passes are tried in turn many times; those that gained nothing are left out.
+        // Passes run in turn many times; those that gained nothing are left out.
         if stage.gates == gates && n != last {
             continue;
         }
@@ -253,7 +254,7 @@ fn simplification(page: &mut Page, learned: &LearnedAutomata, shown: usize, verd
     if !verdict.unproved.is_empty() {
         let names = verdict.unproved.join(", ");
         page.words(&format!(
-            "These keep their learned gates, since nothing smaller could be proved: {names}."
+            "These keep their learned gates, because nothing smaller could be proved: {names}."
         ));
     }
 }
@@ -267,7 +268,7 @@ fn pictures(page: &mut Page, learned: &LearnedAutomata, verdict: &SeedVerdict) {
     });
     page.figure(
         "plots/loss.svg",
-        "Loss of soft gates on training batches, and of the same gates made hard on fresh starts. Below the break of the axis, losses are zero or nearly so.",
+        "Loss of soft gates on training batches, and of the same gates made hard on fresh starts. Below the axis break, losses are zero or nearly zero.",
     );
     page.figure("plots/rollout.svg", "The hard circuit at chosen steps, and the target.");
     page.figure("plots/rollout.gif", "The same as a film.");

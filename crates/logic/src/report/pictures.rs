@@ -14,11 +14,11 @@ use crate::train::{Configuration, LearnedAutomata};
 
 const ON: Rgb = [24, 24, 32];
 const OFF: Rgb = [240, 240, 236];
-/// A cell whose number is that of no color.
+/// The color of a cell whose number has no color.
 const NO_COLOR: Rgb = [255, 0, 255];
 
-/// What a grid shows: black and white, its first three visible channels as light, or, with colors, the color whose
-/// number they are.
+/// A picture of a grid: black and white, its first three visible channels as light or, with colors, the color
+/// whose number they encode.
 pub fn frame(grid: &Grid, visible: usize, colors: &[Rgb]) -> Picture {
     cells(grid.width(), grid.height(), visible, &grid.pictures(), colors)
 }
@@ -36,7 +36,7 @@ fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[R
     let bit = |cell: usize, channel: usize| bits[channel * width * height + cell];
     let picture = if !colors.is_empty() {
         let code = |cell: usize| (0..visible).map(|n| usize::from(bit(cell, n)) << n).sum::<usize>();
-        // Numbers beyond the last color are never shown when all is right.
+        // Numbers beyond the last color do not occur if everything is right.
         let color = |cell: usize| colors.get(code(cell)).copied().unwrap_or(NO_COLOR);
         let light = |level: u8| f32::from(level) / 255.0;
         let values: Vec<f32> = (0..width * height).flat_map(|cell| color(cell).map(light)).collect();
@@ -51,7 +51,7 @@ fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[R
     picture.scaled(times)
 }
 
-/// Writes everything into `plots/`. Of several seeds, [`LearnedAutomata::shown`] is.
+/// Writes everything to `plots/`. With several seeds, shows [`LearnedAutomata::shown`].
 pub fn write(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> Result<()> {
     let shown = learned.shown();
     losses(run, learned)?;
@@ -66,7 +66,7 @@ pub fn write(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> 
     Ok(())
 }
 
-/// What a picture is about: recipe, seed or seeds, device.
+/// The subtitle of a picture: recipe, seed or seeds, device.
 fn about(learned: &LearnedAutomata, shown: Option<usize>) -> String {
     let Configuration { recipe, device, seeds, .. } = &learned.configuration;
     let seeds = match (shown, &seeds[..]) {
@@ -77,9 +77,9 @@ fn about(learned: &LearnedAutomata, shown: Option<usize>) -> String {
     format!("{}, {seeds}, {device}", recipe.name)
 }
 
-/// Seeds in the chart of losses at most: as many as there are colors.
+/// Most seeds in the chart of losses: as many as there are colors.
 const MOST_SEEDS: usize = 7;
-/// Sums of losses below this are as good as none: they stand in a row below the axis.
+/// Losses below this count as zero: they are shown in a row below the axis.
 const FLOOR: f64 = 1e-3;
 
 fn losses(run: &Run, learned: &LearnedAutomata) -> Result<()> {
@@ -103,7 +103,7 @@ fn losses(run: &Run, learned: &LearnedAutomata) -> Result<()> {
     Ok(())
 }
 
-/// The functions that were learned, those of a repaired circuit, and those that are left.
+/// The learned functions, those of a repaired circuit, and the remaining ones.
 fn gates(run: &Run, learned: &LearnedAutomata, shown: usize, verdict: &SeedVerdict) -> Result<()> {
     let circuit = &learned.circuits[shown];
     let of = |automaton: &Automaton| by_function(automaton.cell.gates.iter().map(|node| node.gate));
@@ -126,7 +126,7 @@ fn by_function(gates: impl Iterator<Item = Gate>) -> [usize; 16] {
     counts
 }
 
-/// The functions that were learned, layer by layer; the kernels of perception together.
+/// The learned functions, layer by layer; all perception kernels together.
 fn layers(run: &Run, learned: &LearnedAutomata, shown: usize) -> Result<()> {
     let topology = learned.configuration.recipe.topology.clone();
     let gates = &learned.circuits[shown].gates;
@@ -147,7 +147,7 @@ fn layers(run: &Run, learned: &LearnedAutomata, shown: usize) -> Result<()> {
     Ok(())
 }
 
-/// Curves of wrong bits under damage: the mean of all starts, and from the best to the worst.
+/// Curves of wrong bits under damage: the mean over all starts, and the range from the best to the worst.
 fn damage(run: &Run, learned: &LearnedAutomata, shown: usize, verdict: &SeedVerdict) -> Result<()> {
     let chart = |title: &str, curves: &[Vec<f64>]| {
         let starts = curves.len();
@@ -181,13 +181,14 @@ const TILE: f64 = 117.0;
 /// How long the last picture of a film stays.
 const PAUSE: Duration = Duration::from_millis(1600);
 
-/// The roll-out of training's size, and of the largest trial, as films; the first as a contact sheet.
+/// The roll-out at the training size and at that of the largest trial, as films; the first also as a contact
+/// sheet.
 fn films(run: &Run, learned: &LearnedAutomata, shown: usize) -> Result<()> {
     let circuit = &learned.circuits[shown];
     let recipe = &learned.configuration.recipe;
     let examination =
         Examination { recipe, automaton: &circuit.automaton, trained: trained(learned), seed: circuit.seed };
-    // A board of 3×3 shows nothing: life is filmed on a larger grid.
+    // A 3×3 board shows nothing: life is filmed on a larger grid.
     let small = examination.trained;
     let first = if small.height < 8 { Trial { height: 48, width: 48, steps: 60 } } else { small };
     let frames = film(&examination, first)?;
@@ -211,7 +212,7 @@ fn films(run: &Run, learned: &LearnedAutomata, shown: usize) -> Result<()> {
     Ok(())
 }
 
-/// Steps for a contact sheet: the first, the last, and as many between them as there are places.
+/// Steps for a contact sheet: the first, the last, and as many in between as there is room for.
 fn chosen(frames: usize, places: usize) -> Vec<usize> {
     let places = places.min(frames).max(2);
     let mut steps: Vec<usize> = (0..places).map(|n| n * (frames - 1) / (places - 1)).collect();
@@ -219,7 +220,7 @@ fn chosen(frames: usize, places: usize) -> Vec<usize> {
     steps
 }
 
-/// A film whose frames say which step they are, and whose last one stays for a while.
+/// A film whose frames are labeled with their step, and whose last frame stays for a while.
 fn write_film(run: &Run, name: &str, frames: &[Picture], delay: Duration) -> Result<()> {
     let last = frames.len() - 1;
     let words = |step: usize| format!("step {step} of {last}");
@@ -229,7 +230,7 @@ fn write_film(run: &Run, name: &str, frames: &[Picture], delay: Duration) -> Res
     Ok(Picture::write_film(run.plot_path(name)?, &frames, delay, PAUSE)?)
 }
 
-/// A picture a step, the start first.
+/// One picture per step, the start first.
 fn film(examination: &Examination, trial: Trial) -> Result<Vec<Picture>> {
     let mut grid = examination.start(trial, 0)?;
     let shown = |grid: &Grid| frame(grid, examination.recipe.visible, examination.recipe.colors());

@@ -1,9 +1,7 @@
-//! Simplified circuits and what is proved of them, kept beside the learned ones in `circuits/`
-//! (`seed-N.proof.json`).
+//! Simplified circuits and their proofs, stored beside the learned ones in `circuits/` (`seed-N.proof.json`).
 //!
-//! Invariant: a proof is used only for the circuits that it was made for, byte for byte. For anything else
-//! (an older circuit, a file that somebody changed) the circuit is simplified and proved again. Start at
-//! [`SimplifiedNote::of`].
+//! Invariant: a proof is used only for the circuits that it was made for, byte for byte. In any other case (an
+//! older circuit, a changed file) the circuit is simplified and proved again. Start at [`SimplifiedNote::of`].
 
 use farad::run::Run;
 use farad_circuit::simplify::{SimplifyOptions, SimplifyStage, simplify_automaton};
@@ -14,7 +12,7 @@ use super::SeedVerdict;
 use crate::error::Result;
 use crate::train::LearnedCircuit;
 
-/// A pass of simplification, and how large the circuit was after it.
+/// A simplification pass, and the size of the circuit after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SimplifyPass {
     /// Its name.
@@ -34,7 +32,7 @@ impl From<&SimplifyStage> for SimplifyPass {
     }
 }
 
-/// What is proved of a simplified circuit, and how it came about: `seed-N.proof.json`.
+/// The proof of a simplified circuit, and how it was made: `seed-N.proof.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProofNote {
     /// A hash of the two circuits' files.
@@ -52,7 +50,7 @@ pub struct SimplifiedNote {
 }
 
 impl SimplifiedNote {
-    /// That of a learned circuit: from the run's folder if it is there, else made now.
+    /// For a learned circuit: from the run's folder if it is there, otherwise computed now.
     pub fn of(run: &Run, circuit: &LearnedCircuit) -> Result<SimplifiedNote> {
         match stored(run, circuit) {
             Some(stored) => Ok(stored),
@@ -61,7 +59,7 @@ impl SimplifiedNote {
     }
 }
 
-/// Writes the kept circuit, the simplified one and, last, the proof that belongs to both.
+/// Writes the kept circuit, the simplified one and, last, the proof of both.
 pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &SeedVerdict) -> Result<()> {
     let texts = [text(&circuit.automaton), text(&verdict.simplified)];
     let proof = ProofNote {
@@ -73,7 +71,7 @@ pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &SeedVerdict) -> Resu
     };
     let proof = serde_json::to_string(&proof).expect("numbers and texts") + "\n";
     if circuit.repair.is_some() {
-        // The learned one stays beside what repair made of it.
+        // The learned circuit stays beside the repaired one.
         run.write_file(format!("circuits/seed-{}.json", circuit.seed), text(&circuit.learned).as_bytes())?;
     }
     for (name, text) in names(circuit).iter().zip(texts.iter().chain([&proof])) {
@@ -94,7 +92,7 @@ fn made(circuit: &LearnedCircuit) -> Result<SimplifiedNote> {
     Ok(SimplifiedNote { automaton: simplified.automaton, proof })
 }
 
-/// What the run's folder has, if all of it belongs to this circuit.
+/// The contents of the run's folder, if all of it belongs to this circuit.
 pub fn stored(run: &Run, circuit: &LearnedCircuit) -> Option<SimplifiedNote> {
     let [raw, simplified, proof] = names(circuit);
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
@@ -115,12 +113,12 @@ fn names(circuit: &LearnedCircuit) -> [String; 3] {
     [kept, "simplified.json", "proof.json"].map(|end| format!("circuits/seed-{}.{end}", circuit.seed))
 }
 
-/// A circuit as its file has it.
+/// A circuit in the format of its file.
 pub fn text(automaton: &Automaton) -> String {
     Circuit::Automaton(automaton.clone()).to_json()
 }
 
-/// FNV-1a: the same in every version of everything.
+/// FNV-1a: the same on every platform and in every version.
 pub fn hash(texts: &[String]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -1,5 +1,5 @@
-// A value for every row and column. The kernel in this frame declares `result` and says what `at` is.
-// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the kernel's own.
+// A value for every row and column. The kernel in this frame declares `result` and defines `at`. parameters:
+// rows, columns, columns of neighboring invocations as a power of two, and one parameter of the kernel.
 
 // The samples that one invocation computes at once.
 //{ value

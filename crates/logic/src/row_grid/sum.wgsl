@@ -1,5 +1,4 @@
-// Adds parts of sums, in order.
-// parameters: sums, parts.
+// Adds partial sums, in order. parameters: sums, parts.
 
 // One sum.
 //{ value

@@ -1,5 +1,5 @@
-// Sums over columns. The kernel in this frame adds up some of the samples of its rows.
-// parameters: rows, columns, columns that neighboring invocations take as a power of two, and one of the kernel's own.
+// Sums over columns. The kernel in this frame sums some of the samples of its rows. parameters: rows, columns,
+// columns of neighboring invocations as a power of two, and one parameter of the kernel.
 
 // The samples that one invocation computes at once, and their sum.
 //{ value
@@ -15,7 +15,8 @@ fn total(value: Value) -> f32 {
 
 var<workgroup> shared_sums: array<vec4<f32>, 256>;
 
-// The sum over the invocations of a row, for the first of them. All invocations of a workgroup call it.
+// The sum over the invocations of a row, valid in the first of them. All invocations of a workgroup must call
+// it.
 fn together(local: u32, own: vec4<f32>) -> vec4<f32> {
     let lanes = 1u << parameters[0].z;
     let lane = local & (lanes - 1u);

@@ -15,10 +15,10 @@ use super::{BITS, pack, unpack};
 
 const TEXT: &str = include_str!("automaton.wgsl");
 
-/// Words that the CPU takes at once.
+/// Words that the CPU processes at once.
 const BLOCK: usize = 16;
 
-/// An automaton made ready to run on a device, 32 cells of a row in a word; see [`super::pack`].
+/// An automaton prepared to run on a device, 32 cells of a row per word; see [`super::pack`].
 ///
 /// ```
 /// use farad::prelude::*;
@@ -59,13 +59,13 @@ impl AutomatonSimulation {
         })
     }
 
-    /// The states after some steps of grids so many cells wide. Bits beyond the width must be zero, and
-    /// stay so. With `fired`, only cells whose bits are set there take over their next state, at each
-    /// step those of its own row of masks; without, all do.
+    /// The states after some steps of grids of this width. Bits beyond the width must be zero, and stay zero.
+    /// With `fired`, only cells whose bits are set there take their next state, with one row of masks per step;
+    /// without it, all do.
     /// `[grids, channels, height, words], [steps, height, words] -> [grids, channels, height, words]`
     ///
     /// # Panics
-    /// If there are no steps or no cells, or the shapes do not fit the automaton and each other.
+    /// If there are no steps or no cells, or the shapes do not match the automaton and each other.
     #[track_caller]
     pub fn run(&self, states: &Tensor, width: usize, steps: usize, fired: Option<&Tensor>) -> Tensor {
         assert!(steps > 0, "simulate: needs at least one step (0 vs 1)");
@@ -103,7 +103,7 @@ struct SimulateAutomaton {
     asynchronous: bool,
 }
 
-// Circuits are long, so what they compute was hashed once.
+// Circuits are long, so their contents were hashed once.
 impl Hash for SimulateAutomaton {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let SimulateAutomaton { automaton, program: _, key, width, steps, asynchronous } = self;
@@ -159,10 +159,10 @@ impl CustomOp for SimulateAutomaton {
                 self.automaton.channels,
             ));
         } else if sizes[3] != self.row_words() {
-            let what = format!("words of a row do not fit {} cells: states {states}", self.width);
+            let what = format!("wrong number of words per row for {} cells: states {states}", self.width);
             return Err(differs(what, sizes[3], self.row_words()));
         } else if *fired != fitting {
-            let what = format!("masks have the wrong shape: {fired} where {fitting} fit");
+            let what = format!("masks have the wrong shape: {fired}, expected {fitting}");
             return Err(differs(what, fired.numel(), fitting.numel()));
         }
         Ok(vec![(*states, DType::U32)])
@@ -190,7 +190,7 @@ impl CustomOp for SimulateAutomaton {
         std::mem::swap(&mut states, &mut results[0]);
     }
 
-    /// States go back and forth between the result and a scratch buffer, and end in the result.
+    /// States alternate between the result and a scratch buffer, and end in the result.
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
         const STATES: usize = 0;
         const RESULT: usize = 3;
@@ -230,7 +230,7 @@ impl CustomOp for SimulateAutomaton {
 }
 
 impl SimulateAutomaton {
-    /// One step on the CPU, a row of a grid a task.
+    /// One step on the CPU, one row of a grid per task.
     fn step(&self, sizes: GridSizes, states: &[u32], fired: &[u32], next: &mut [u32]) {
         let (words, rows) = (self.row_words(), sizes.grids * sizes.height);
         let place = |grid: usize, channel: usize, y: usize| {
@@ -282,7 +282,7 @@ impl SimulateAutomaton {
     }
 }
 
-/// How words of a row lie beside each other.
+/// How words of a row are connected.
 #[derive(Clone, Copy)]
 struct Neighbors {
     width: usize,
@@ -296,8 +296,8 @@ impl Neighbors {
         !0 >> (BITS - cells)
     }
 
-    /// The left neighbors (0), the cells themselves (1) or the right neighbors (2) of a word; zero
-    /// beyond the row, which is empty if there is none.
+    /// The left neighbors (0), the cells themselves (1) or the right neighbors (2) of a word; zero beyond the
+    /// edge. An empty row means that there is none.
     fn word(&self, row: &[u32], side: usize, at: usize) -> u32 {
         let Some(&here) = row.get(at) else { return 0 };
         let last = row.len() - 1;

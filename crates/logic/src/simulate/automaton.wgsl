@@ -1,7 +1,6 @@
-// One step of an automaton, 32 cells of a row in a word: the leftmost in the lowest bit, and bits
-// beyond the width are zero.
-// parameters: channels, height, words per row, width; words of a channel of all grids, where the masks of this
-// step start, whether the edge wraps, instructions; invocations.
+// One step of an automaton, 32 cells of a row in a word: the leftmost in the lowest bit, and bits beyond the
+// width are zero. parameters: channels, height, words per row, width; words of a channel of all grids, the
+// offset of this step's masks, whether the edge wraps, instructions; invocations.
 
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 3>;
 // [grids, channels, height, words per row]
@@ -13,7 +12,7 @@ var<private> grid: u32;
 var<private> row: u32;
 var<private> word: u32;
 
-// A word of a row from -1 to the height; what lies beyond the rim is zero or the opposite rim.
+// A word of a row from -1 to the height; beyond the edge it is zero or wraps around.
 fn cells(channel: u32, y: i32, at: u32) -> u32 {
     let height = i32(parameters[0].y);
     var inside = y;
@@ -61,7 +60,7 @@ fn source(number: u32) -> u32 {
     }
 }
 
-// Hands a channel its next value, where cells fire.
+// Stores a channel's next value, where cells fire.
 fn sink(channel: u32, value: u32) {
     let fires = fired[parameters[1].y + row * parameters[0].z + word];
     let place = (grid * parameters[0].x + channel) * parameters[0].y + row;

@@ -1,13 +1,12 @@
 //! Hard circuits on a device: 32 samples of a netlist or 32 cells of an automaton's row per word.
 //!
-//! A netlist becomes a tape of instructions on numbered slots. On a GPU a short tape is written out as WGSL
-//! (`text`); a longer one is data that a kernel goes through. The CPU goes through it too, several words at a
-//! time. `plain` says in single bits what all of them must give. Start at [`NetlistSimulation`] and
-//! [`AutomatonSimulation`].
+//! A netlist becomes a tape of instructions on numbered slots. On a GPU a short tape is unrolled as WGSL
+//! (`text`); a longer one is data that a kernel interprets. The CPU interprets it too, several words at a time.
+//! `plain` is the reference, one bit at a time. Start at [`NetlistSimulation`] and [`AutomatonSimulation`].
 //!
-//! These are ops on tensors, for GPUs and for circuits inside a graph. To judge circuits on the CPU,
-//! `Simulator` and `Grid` of `farad-circuit` are faster. All of them draw the cells that fire from the same
-//! counters, so all give the same bits.
+//! These are tensor ops, for GPUs and for circuits inside a graph. To evaluate circuits on the CPU, `Simulator`
+//! and `Grid` of `farad-circuit` are faster. All of them draw the cells that fire from the same counters, so
+//! all give the same bits.
 
 mod automaton;
 mod netlist;
@@ -35,15 +34,15 @@ pub fn pack(bits: &[bool], width: usize) -> Vec<u32> {
     bits.chunks(width.max(1)).flat_map(|row| row.chunks(BITS).map(word)).collect()
 }
 
-/// What [`pack`] was given. `[rows, ceil(width / 32)] -> [rows, width]`
+/// The inverse of [`pack`]. `[rows, ceil(width / 32)] -> [rows, width]`
 pub fn unpack(words: &[u32], width: usize) -> Vec<bool> {
     let row = |row: &[u32]| (0..width).map(|n| row[n / BITS] >> (n % BITS) & 1 == 1).collect::<Vec<bool>>();
     words.chunks(width.div_ceil(BITS).max(1)).flat_map(row).collect()
 }
 
-/// Which cells fire at some steps of an asynchronous automaton, packed as
-/// [`AutomatonSimulation::run`] takes them: those of [`farad_circuit::fire_mask`] with this seed, its counter being
-/// the number of the step. `[steps, height, ceil(width / 32)]`
+/// Which cells fire at some steps of an asynchronous automaton, packed for [`AutomatonSimulation::run`]: those
+/// of [`farad_circuit::fire_mask`] with this seed and the step number as counter.
+/// `[steps, height, ceil(width / 32)]`
 pub fn fire_masks(
     (width, height): (usize, usize),
     rate: f32,

@@ -13,10 +13,10 @@ use super::text::{invocations, with_tape, written_out};
 
 const TEXT: &str = include_str!("netlist.wgsl");
 
-/// Words that the CPU takes at once.
+/// Words that the CPU processes at once.
 const BLOCK: usize = 16;
 
-/// A netlist made ready to run on a device, 32 samples per word.
+/// A netlist prepared to run on a device, 32 samples per word.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -47,7 +47,7 @@ impl NetlistSimulation {
         let tape = InstructionTape::new(netlist);
         let (words, len) = (tape.words(), tape.code.len());
         let starts = netlist.registers.iter().map(|register| if register.initial { !0u32 } else { 0 });
-        // No array is empty: a netlist without registers or without outputs has a word of padding.
+        // No array may be empty: a netlist without registers or without outputs has one word of padding.
         let initial: Vec<u32> = starts.chain([0]).collect();
         let padded: Vec<u32> = words.into_iter().chain([0; 4]).collect();
         let count = initial.len();
@@ -62,7 +62,7 @@ impl NetlistSimulation {
         })
     }
 
-    /// The outputs at every step; registers begin with their initial values.
+    /// The outputs at every step; registers start with their initial values.
     /// `[steps, inputs, words] -> [steps, outputs, words]`
     #[track_caller]
     pub fn run(&self, x: &Tensor) -> Tensor {
@@ -70,7 +70,7 @@ impl NetlistSimulation {
     }
 }
 
-/// A hash of all that decides what is computed.
+/// A hash of everything that determines the results.
 pub(super) fn key(tape: &InstructionTape, netlist: &Netlist) -> u64 {
     let mut hasher = DefaultHasher::new();
     (tape, netlist.inputs.len(), netlist.outputs.len()).hash(&mut hasher);
@@ -86,7 +86,7 @@ struct SimulateNetlist {
     key: u64,
 }
 
-// Netlists are long, so what they compute was hashed once.
+// Netlists are long, so their contents were hashed once.
 impl Hash for SimulateNetlist {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key.hash(state);
@@ -165,7 +165,7 @@ impl CustomOp for SimulateNetlist {
 }
 
 impl SimulateNetlist {
-    /// Every output of every step for some words from `first` on.
+    /// Every output of every step for some words, starting at `first`.
     fn block(&self, x: &[u32], steps: usize, words: usize, first: usize) -> Vec<[u32; BLOCK]> {
         let (inputs, outputs) = (self.netlist.inputs.len(), self.netlist.outputs.len());
         let initial =
@@ -192,7 +192,7 @@ impl SimulateNetlist {
     }
 }
 
-/// Workgroups of 64 for so many invocations.
+/// Workgroups of 64 for this many invocations.
 pub(super) fn grid(invocations: usize, limits: &CustomLimits) -> [u32; 3] {
     let groups = invocations.div_ceil(64);
     let x = groups.clamp(1, limits.workgroups as usize);

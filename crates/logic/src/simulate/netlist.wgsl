@@ -4,11 +4,11 @@
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 2>;
 // [steps, inputs, words]
 @group(0) @binding(1) var<storage, read> x: array<u32>;
-// The registers at the start, all samples alike.
+// The initial registers, the same for all samples.
 @group(0) @binding(2) var<storage, read> initial: array<u32>;
 // [steps, outputs, words]
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
-// [2, registers, words]: before and after a step, in turn.
+// [2, registers, words]: before and after a step, alternating.
 @group(0) @binding(4) var<storage, read_write> states: array<u32>;
 
 var<private> word: u32;
@@ -28,7 +28,7 @@ fn source(number: u32) -> u32 {
     return states[((step & 1u) * parameters[0].w + place) * words + word];
 }
 
-// Shows an output or hands a register its next value.
+// Stores an output or a register's next value.
 fn sink(number: u32, value: u32) {
     let words = parameters[0].x;
     let outputs = parameters[1].x;

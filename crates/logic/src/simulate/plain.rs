@@ -1,4 +1,4 @@
-//! What simulations mean, a bit at a time.
+//! The reference for simulations, one bit at a time.
 
 use farad_circuit::{Edge, Netlist};
 
@@ -8,7 +8,7 @@ use super::{pack, unpack};
 fn evaluate(netlist: &Netlist, sources: Vec<bool>) -> Vec<bool> {
     let mut values = sources;
     for node in &netlist.gates {
-        // An operand that the gate does not look at may be no wire at all.
+        // An operand that the gate does not read may be no valid wire.
         let value = |wire: farad_circuit::Wire| values.get(wire.index()).copied().unwrap_or(false);
         values.push(node.gate.output(value(node.a), value(node.b)));
     }
@@ -35,7 +35,7 @@ pub fn samples(netlist: &Netlist, x: &[u32], steps: usize, words: usize) -> Vec<
     pack(&y, samples)
 }
 
-/// The sizes of grids beside each other.
+/// The sizes of a batch of grids.
 #[derive(Clone, Copy, Debug)]
 pub struct GridSizes {
     pub grids: usize,

@@ -1,7 +1,7 @@
 //! A netlist as instructions on numbered slots.
 //!
-//! Invariant: a slot is written before it is read, and an instruction reads its operands before it
-//! writes. Slots are used again as soon as nobody needs their value, so that few are enough.
+//! Invariant: a slot is written before it is read, and an instruction reads its operands before it writes.
+//! Slots are reused as soon as nobody needs their value, so that few are enough.
 
 use farad_circuit::{Gate, Netlist, Wire};
 
@@ -12,7 +12,7 @@ pub enum TapeInstruction {
     Load { source: u32, target: u32 },
     /// A gate.
     Gate { gate: Gate, a: u32, b: u32, target: u32 },
-    /// Shows a value at a sink: an output, or the next value of a register.
+    /// Stores a value to a sink: an output, or the next value of a register.
     Store { value: u32, sink: u32 },
 }
 
@@ -44,7 +44,7 @@ impl InstructionTape {
             let slots: Vec<u32> = read.iter().map(|&operand| build.slot(operand)).collect();
             read.iter().for_each(|operand| build.used(operand.index()));
             let target = build.allocate(wire);
-            // An operand that the gate does not look at is any slot that exists.
+            // An operand that the gate does not read can be any slot that exists.
             let any = slots.first().copied().unwrap_or(0);
             let mut slots = slots.into_iter();
             let a = if node.gate.reads_a() { slots.next().unwrap_or(any) } else { any };
@@ -60,8 +60,8 @@ impl InstructionTape {
         self.code.iter().filter(|instruction| matches!(instruction, TapeInstruction::Gate { .. })).count()
     }
 
-    /// Four words per instruction: what it does, two operands and where the result goes. What a gate
-    /// does is the coefficients `c0`, `ca`, `cb`, `cab` of its polynomial over bits, in bits 0 to 3.
+    /// Four words per instruction: the operation, two operands and the target. A gate's operation is the
+    /// coefficients `c0`, `ca`, `cb`, `cab` of its polynomial over bits, in bits 0 to 3.
     pub fn words(&self) -> Vec<u32> {
         let word = |instruction: &TapeInstruction| match *instruction {
             TapeInstruction::Load { source, target } => [LOAD, source, 0, target],
@@ -71,8 +71,7 @@ impl InstructionTape {
         self.code.iter().flat_map(word).collect()
     }
 
-    /// Runs it for several words at once. `load` gives the words of a source, `store` takes those of
-    /// a sink.
+    /// Runs it for several words at once. `load` returns the words of a source, `store` takes those of a sink.
     pub fn run<const N: usize>(
         &self,
         slots: &mut [[u32; N]],
@@ -96,24 +95,24 @@ impl InstructionTape {
     }
 }
 
-/// What [`InstructionTape::words`] writes for a load.
+/// The code of a load in [`InstructionTape::words`].
 const LOAD: u32 = 16;
-/// What [`InstructionTape::words`] writes for a store.
+/// The code of a store in [`InstructionTape::words`].
 const STORE: u32 = 17;
 
-/// The coefficients over bits are those over numbers modulo 2.
+/// The coefficients over bits are those over integers modulo 2.
 fn polynomial(gate: Gate) -> u32 {
     gate.coefficients().iter().rev().fold(0, |bits, c| bits << 1 | u32::from(c % 2 != 0))
 }
 
-/// A tape in the making.
+/// A tape under construction.
 struct TapeBuild {
     tape: InstructionTape,
     /// Whether a wire leads to a sink.
     needed: Vec<bool>,
     /// How many gates have yet to read a wire.
     readers: Vec<u32>,
-    /// Where a wire is shown.
+    /// The sinks of a wire.
     sinks: Vec<Vec<u32>>,
     /// The slot that holds a wire.
     places: Vec<Option<u32>>,
@@ -151,7 +150,7 @@ impl TapeBuild {
         slot
     }
 
-    /// One gate less has to read a wire.
+    /// One reader less of a wire.
     fn used(&mut self, wire: usize) {
         self.readers[wire] -= 1;
         self.release(wire);
@@ -165,7 +164,7 @@ impl TapeBuild {
         }
     }
 
-    /// Shows a wire that has just got its value at its sinks.
+    /// Stores a wire that has just been computed to its sinks.
     fn show(&mut self, wire: usize) {
         let value = self.places[wire].expect("it has just got a slot");
         let stores = self.sinks[wire].iter().map(|&sink| TapeInstruction::Store { value, sink });

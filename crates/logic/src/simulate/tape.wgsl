@@ -1,5 +1,5 @@
-// Goes through a tape as data: part of a kernel that has `tape`, `slots`, `source` and `sink`.
-// What the numbers of an instruction mean stands at `Tape::words`.
+// Interprets a tape that is data: part of a kernel that has `tape`, `slots`, `source` and `sink`.
+// `InstructionTape::words` documents the encoding.
 
 //{ kernel
 @group(0) @binding(5) var<storage, read> tape: array<vec4<u32>>;

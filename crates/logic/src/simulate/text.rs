@@ -1,4 +1,4 @@
-//! Tapes as WGSL: regions of a kernel's text that go through a tape as data become the tape written out.
+//! Tapes as WGSL: the regions of a kernel that interpret a tape are replaced by the unrolled tape.
 
 use std::fmt::Write;
 
@@ -6,27 +6,26 @@ use farad::WgslText;
 
 use super::tape::{InstructionTape, TapeInstruction};
 
-/// What goes through a tape as data.
+/// The interpreter of a tape.
 const INTERPRETER: &str = include_str!("tape.wgsl");
 
-/// Gates up to which a tape is written out: beyond, compiling takes longer than it saves.
+/// Most gates of a tape that is unrolled: beyond, compiling takes longer than it saves.
 const LONGEST: usize = 1500;
-/// Bytes of slots that a kernel may have.
+/// Most bytes of slots of a kernel.
 const SLOT_BYTES: usize = 64 << 20;
 
-/// Whether a tape is written out.
+/// Whether a tape is unrolled.
 pub fn written_out(tape: &InstructionTape) -> bool {
     tape.gates() <= LONGEST
 }
 
-/// Invocations for so many words: each needs slots of its own if the tape is data.
+/// Invocations for this many words: each needs its own slots if the tape is interpreted.
 pub fn invocations(tape: &InstructionTape, words: usize) -> usize {
     let most = if written_out(tape) { usize::MAX } else { SLOT_BYTES / (4 * tape.slots) };
     words.min(most.max(64)).max(1)
 }
 
-/// The kernel's text for a tape: with the tape written out in place of its regions, or with what goes through
-/// it as data.
+/// The kernel's WGSL for a tape: with the unrolled tape in place of its regions, or with the interpreter.
 pub fn with_tape(file: &str, tape: &InstructionTape) -> WgslText {
     let text = WgslText::new(file);
     match written_out(tape) {
@@ -41,17 +40,17 @@ fn lines(tape: &InstructionTape) -> String {
     for (n, instruction) in tape.code.iter().enumerate() {
         match *instruction {
             TapeInstruction::Load { source, target } => {
-                writeln!(text, "    let v{n} = source({source}u);").expect("strings take everything");
+                writeln!(text, "    let v{n} = source({source}u);").expect("writing to a string never fails");
                 names[target as usize] = format!("v{n}");
             }
             TapeInstruction::Gate { gate, a, b, target } => {
                 let value = expression(gate.number(), &names[a as usize], &names[b as usize]);
-                writeln!(text, "    let v{n} = {value};").expect("strings take everything");
+                writeln!(text, "    let v{n} = {value};").expect("writing to a string never fails");
                 names[target as usize] = format!("v{n}");
             }
             TapeInstruction::Store { value, sink } => {
                 writeln!(text, "    sink({sink}u, {});", names[value as usize])
-                    .expect("strings take everything");
+                    .expect("writing to a string never fails");
             }
         }
     }

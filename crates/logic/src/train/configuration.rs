@@ -1,4 +1,4 @@
-//! What a run's `config.toml` says.
+//! The contents of a run's `config.toml`.
 
 use farad::Need;
 use farad::run::{Run, Table, Value};
@@ -12,7 +12,7 @@ use crate::recipe::{Recipe, RolloutStart};
 use crate::settings::AutomatonSettings;
 use crate::soft_gates::GateKind;
 
-/// What a run folder of this crate is, in `config.toml` and checkpoints.
+/// The kind of run folder, in `config.toml` and checkpoints.
 pub const KIND: &str = "automaton";
 
 /// What a run folder says about itself.
@@ -28,13 +28,13 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// The device as `Device::named` takes it: its name without the adapter's.
+    /// The device name for `Device::named`, without the adapter's name.
     pub fn device_name(&self) -> &str {
         self.device.split(' ').next().unwrap_or_default()
     }
 
-    /// Soft gates that the forward passes of so many updates evaluate, for each seed: what a training budget is
-    /// counted in.
+    /// Soft gates that the forward passes of this many updates evaluate, per seed: the unit of a training
+    /// budget.
     pub fn gate_evaluations(&self, updates: u64) -> u64 {
         let (settings, topology) = (&self.settings, self.recipe.topology.clone());
         let cell =
@@ -43,7 +43,7 @@ impl Configuration {
         steps * (settings.batch * settings.height * settings.width * cell) as u64
     }
 
-    /// What training needs of memory, at least: logits with their gradients and moments, and the states that are kept for
+    /// The least memory that training needs: logits with their gradients and moments, and the states kept for
     /// the backward pass.
     pub fn need(&self) -> Need {
         let (settings, topology) = (&self.settings, self.recipe.topology.clone());
@@ -63,13 +63,13 @@ impl Configuration {
             Policy::KeepAll => steps.saturating_mul(topology.activations() as u128),
             _ => 0,
         };
-        // The states before and after stand beside those that are kept.
+        // The states before and after are in addition to the kept ones.
         let numbers = (kept + 2).saturating_mul(channels).saturating_add(activations);
         let bytes = numbers.saturating_mul(seeds * cells).saturating_mul(4);
         Need::training(seeds * gates * logits, moments(&settings.optimizer)).activations(bytes)
     }
 
-    /// What the page of an automaton should know: where it starts, and on which grid it learned.
+    /// What the page of an automaton should know: its initial state, and the grid that it was trained on.
     pub fn known(&self) -> Meta {
         let start = match self.recipe.start {
             RolloutStart::RandomBits => "random",
@@ -87,7 +87,7 @@ impl Configuration {
         known.into_iter().chain(palette).map(|(name, value)| (name.to_string(), value)).collect()
     }
 
-    /// As the folder stores it.
+    /// As stored in the folder.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new();
         table.insert("recipe".into(), self.recipe.name.into());
@@ -100,7 +100,7 @@ impl Configuration {
         table
     }
 
-    /// Of a run folder.
+    /// From a run folder.
     pub fn of(run: &Run) -> Result<Configuration> {
         let table = run.config();
         let missing = |key| Error::Configuration { key };

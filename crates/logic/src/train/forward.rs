@@ -1,7 +1,8 @@
 //! The forward pass of an update: from logits to coefficients, from first states to last ones.
 //!
 //! Invariant: with the published settings a soft gate is the softmax mixture of its logits and nothing else is
-//! computed. All noise comes from a seed and the number of the update. Start at [`AutomatonTrainer::coefficients`].
+//! computed. All noise is determined by a seed and the number of the update. Start at
+//! [`AutomatonTrainer::coefficients`].
 
 use farad::Order;
 use farad::{DType, Tensor};
@@ -33,7 +34,7 @@ impl AutomatonTrainer {
         }
     }
 
-    /// Logits as sharp as the settings want them by now.
+    /// Logits with the current sharpness.
     fn sharpened(&self, logits: &Tensor) -> Tensor {
         let (settings, update) = (&self.settings, self.updates);
         let mut sharpened = logits.clone();
@@ -42,13 +43,13 @@ impl AutomatonTrainer {
         }
         if settings.adaptive != 0.0 {
             let weight = self.number(settings.adaptive * settings.ramp_at(update));
-            // How sure a gate is decides how sharp it is, and is not itself learned.
+            // A gate's confidence decides its sharpness, and has no gradient.
             sharpened = sharpened * (self.gates.confidence(logits).stop_gradient() * &weight + 1.0);
         }
         sharpened
     }
 
-    /// Logits with this update's noise, at the settings' temperature.
+    /// Logits with this update's noise, at the configured temperature.
     fn with_noise(&self, logits: &Tensor) -> Tensor {
         let settings = &self.settings;
         let uniform = self.starts.gate_noise(self.updates, self.topology.gates(), self.gates.width());
@@ -66,14 +67,14 @@ impl AutomatonTrainer {
             }
             FreezeOrder::Confidence => {
                 let surest = self.gates.confidence(&self.logits.value()).argsort(1, Order::Descending);
-                // The order of the order says which place each gate has.
+                // The argsort of the argsort gives the rank of each gate.
                 let place = surest.argsort(1, Order::Ascending).cast(DType::F32);
                 place.less(self.number(share * self.topology.gates() as f32))
             }
         })
     }
 
-    /// What is minimized beside the losses, one number per seed, if anything is. `[seeds]`
+    /// What is minimized besides the losses, one number per seed, if anything. `[seeds]`
     pub(super) fn penalties(&self) -> Option<Tensor> {
         let settings = &self.settings;
         let logits = self.logits.value();
@@ -89,7 +90,7 @@ impl AutomatonTrainer {
         }
     }
 
-    /// What is seen after a roll-out, and what should be.
+    /// The visible result of a roll-out, and the target.
     pub(super) fn roll_out(
         &self,
         coefficients: &Tensor,
@@ -121,11 +122,11 @@ impl AutomatonTrainer {
         (states.narrow(-1, 0, self.recipe.visible), target)
     }
 
-    /// States before this step as bits, with the gradient of what they were.
+    /// States before this step as bits, with the gradient of the original values.
     fn bits(&self, states: &Tensor, step: usize) -> Tensor {
         let ones = match self.settings.states {
             States::Sampled => {
-                // Numbers of one update lie side by side: those of a step are not drawn in another.
+                // The random numbers of one update are consecutive, so that no two steps share any.
                 let place = self.updates * self.settings.steps as u64 + step as u64;
                 self.starts.thresholds(place, &states.shape()[1..]).less(states)
             }
@@ -134,7 +135,7 @@ impl AutomatonTrainer {
         straight_through(&ones.cast(DType::F32), states)
     }
 
-    /// A number that may be another one at the next update.
+    /// A number that may differ at the next update, as a parameter of the program.
     fn number(&self, value: f32) -> Tensor {
         Tensor::number(value, &self.device)
     }

@@ -1,4 +1,4 @@
-//! Automata as a kind of training: `farad train life`, and the like.
+//! Automata as a kind of training: `farad train life` and others.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::recipe::own::{self, Own};
 use crate::report;
 use crate::settings::AutomatonSettings;
 
-/// The settings that a recipe may start from.
+/// The variants of settings that a recipe may start from.
 const VARIANTS: [&str; 2] = ["default", "reference"];
 
 /// Automata, of one or more seeds.
@@ -79,7 +79,7 @@ impl TrainingKind for Automata {
         configuration.settings.check()?;
         let device = asked.device_of(run)?;
         configuration.device = device.name().to_string();
-        // One that was killed before its first checkpoint begins again, and from the same weights.
+        // A run that was killed before its first checkpoint starts again, from the same weights.
         let from = match run.checkpoint()? {
             Some(_) => None,
             None => other_run(&configuration.settings.course.from, &configuration.recipe)?
@@ -142,7 +142,7 @@ impl TrainingKind for Automata {
     }
 }
 
-/// What is to be learned: a published recipe, or what a flag or a run's own `config.toml` brings.
+/// The recipe to learn: a published one, or one from a flag or a run's own `config.toml`.
 fn recipe(asked: &Asked) -> Result<Recipe> {
     let own = Own::named(asked.subject);
     let foreign =
@@ -161,7 +161,7 @@ fn recipe(asked: &Asked) -> Result<Recipe> {
     }
 }
 
-/// The settings of a file and, if it is a run's own `config.toml`, its seeds.
+/// The settings in a file and, if it is a run's own `config.toml`, its seeds.
 fn read_config(mut file: Table) -> (Table, Option<Vec<u64>>) {
     let seeds = file.remove("seeds");
     ["recipe", "device", "task"].into_iter().for_each(|key| drop(file.remove(key)));
@@ -173,7 +173,7 @@ fn read_config(mut file: Table) -> (Table, Option<Vec<u64>>) {
     (file, seeds.filter(|seeds| !seeds.is_empty()))
 }
 
-/// The run that training starts from, with its seeds, if there is one; it must be of the same recipe.
+/// The run that training starts from, with its seeds, if there is one; it must have the same recipe.
 fn other_run(from: &str, recipe: &Recipe) -> farad::Result<Option<(Run, Vec<u64>)>> {
     if from.is_empty() {
         return Ok(None);
@@ -193,7 +193,8 @@ fn other_run(from: &str, recipe: &Recipe) -> farad::Result<Option<(Run, Vec<u64>
     }
 }
 
-/// How many seeds another run has, and which of them are these: gates mean something on the wires of their seed only.
+/// How many seeds another run has, and which of them these are: gates are meaningful only on the wires of their
+/// seed.
 fn places(other: &Run, known: &[u64], seeds: &[u64]) -> Result<(usize, Vec<usize>)> {
     let place = |seed: &u64| {
         known.iter().position(|other| other == seed).ok_or_else(|| {
@@ -204,7 +205,7 @@ fn places(other: &Run, known: &[u64], seeds: &[u64]) -> Result<(usize, Vec<usize
     Ok((known.len(), seeds.iter().map(place).collect::<Result<_>>()?))
 }
 
-/// The seeds that are asked for: `--seeds` of them from `--seed` on; without both, those that are stored somewhere.
+/// The requested seeds: `--seeds` of them starting at `--seed`; without both, those that are stored somewhere.
 fn seeds(asked: &Asked, recipe: &Recipe, stored: Option<Vec<u64>>) -> farad::Result<Vec<u64>> {
     let number = |flag: &str| {
         let wrong = |found: &str| TrainError::Setting {
@@ -226,7 +227,7 @@ fn seeds(asked: &Asked, recipe: &Recipe, stored: Option<Vec<u64>>) -> farad::Res
     }
 }
 
-/// Everything that a training is made of.
+/// Everything that a training consists of.
 struct ReadyAutomaton {
     configuration: Configuration,
     trainer: AutomatonTrainer,
@@ -241,8 +242,8 @@ impl ReadyAutomaton {
         asked: &Asked,
         from: (usize, Vec<usize>),
     ) -> Result<ReadyAutomaton> {
-        // What cannot be trained leaves no run behind.
-        let help = "take a smaller grid, batch, number of steps or of seeds, or another device";
+        // A training that is impossible leaves no run behind.
+        let help = "use a smaller grid, batch, number of steps or of seeds, or another device";
         configuration.need().check(device, help)?;
         let Configuration { recipe, settings, seeds, .. } = &configuration;
         let trainer = AutomatonTrainer::new(recipe.clone(), settings.clone(), seeds, device);

@@ -1,4 +1,4 @@
-//! What a run's checkpoint holds: the best hard circuit of every seed so far, and how good it was.
+//! The contents of a run's checkpoint: the best hard circuit of every seed so far, and how good it was.
 //!
 //! Start at [`LearnedAutomata::of`].
 
@@ -18,7 +18,7 @@ pub struct LearnedAutomata {
     pub configuration: Configuration,
     /// Updates made.
     pub updates: u64,
-    /// One circuit a seed.
+    /// One circuit per seed.
     pub circuits: Vec<LearnedCircuit>,
 }
 
@@ -26,7 +26,7 @@ pub struct LearnedAutomata {
 pub struct LearnedCircuit {
     /// The seed.
     pub seed: u64,
-    /// After which update it was kept.
+    /// The update after which it was kept.
     pub update: u64,
     /// Whether it was right when it was evaluated in training, or is after repair.
     pub right: bool,
@@ -41,12 +41,13 @@ pub struct LearnedCircuit {
 }
 
 impl LearnedCircuit {
-    /// What the circuit that is kept is called beside the simplified one.
+    /// What the kept circuit is called, next to the simplified one.
     pub fn form(&self) -> &'static str {
         if self.repair.is_some() { "repaired" } else { "as learned" }
     }
 
-    /// Gates that are neither constant nor copies: those that were learned or, after repair, those of its circuit.
+    /// Gates that are neither constant nor copies: the learned ones or, after repair, those of the repaired
+    /// circuit.
     pub fn active_gates(&self) -> usize {
         match self.repair {
             Some(_) => Statistics::of(&self.automaton.cell).active,
@@ -56,8 +57,8 @@ impl LearnedCircuit {
 }
 
 impl LearnedAutomata {
-    /// Which circuit stands for the run where one must: the first that was right when training evaluated
-    /// it, else the first.
+    /// Which circuit represents the run: the first that was right when training evaluated it, otherwise the
+    /// first.
     pub fn shown(&self) -> usize {
         self.circuits.iter().position(|circuit| circuit.right).unwrap_or(0)
     }
@@ -91,13 +92,13 @@ impl LearnedAutomata {
 pub(super) struct Best {
     /// Wrong bits when it was evaluated; infinite before the first evaluation.
     pub wrong: Option<f32>,
-    /// After which update.
+    /// The update after which it was kept.
     pub update: u64,
     /// Evaluations in a row that were right.
     pub right_in_a_row: u64,
 }
 
-/// What training keeps beside parameters, for as long as it lasts.
+/// What training keeps besides parameters.
 pub(super) struct KeptSeeds {
     /// How good the kept circuit of every seed was.
     pub best: Vec<Best>,
@@ -109,7 +110,7 @@ pub(super) struct KeptSeeds {
     pub wrong: Option<f32>,
 }
 
-/// What of it a checkpoint holds beside tensors.
+/// The part of it that a checkpoint stores besides tensors.
 #[derive(Serialize, Deserialize)]
 struct StoredSeeds {
     best: Vec<Best>,
@@ -124,7 +125,7 @@ impl KeptSeeds {
         KeptSeeds { best, gates, hard_loss: None, wrong: None }
     }
 
-    /// From a checkpoint of so many seeds and gates.
+    /// From a checkpoint with this many seeds and gates.
     pub fn of(checkpoint: &Checkpoint, seeds: usize, gates: usize) -> Result<KeptSeeds> {
         let StoredSeeds { best, hard_loss, last_wrong } = checkpoint.value()?;
         if best.len() != seeds {
@@ -139,7 +140,7 @@ impl KeptSeeds {
         Ok(KeptSeeds { best, gates: rows.collect::<Result<_>>()?, hard_loss, wrong: last_wrong })
     }
 
-    /// Puts it into a checkpoint.
+    /// Stores it in a checkpoint.
     pub fn put(&self, checkpoint: &mut Checkpoint) {
         let numbers: Vec<u32> = self.gates.iter().flatten().map(|gate| gate.number() as u32).collect();
         let shape = [self.gates.len(), numbers.len() / self.gates.len()];

@@ -1,4 +1,4 @@
-//! How far the end of a roll-out is from its target, one number per seed.
+//! The distance of a roll-out's end from its target, one number per seed.
 
 use farad::Tensor;
 
@@ -10,8 +10,7 @@ pub fn per_seed(x: &Tensor) -> Tensor {
     x.sum_axes(&axes)
 }
 
-/// The loss of what is seen, one number per seed.
-/// `[seeds, batch, height, width, visible] -> [seeds]`
+/// The loss of the visible result, one number per seed. `[seeds, batch, height, width, visible] -> [seeds]`
 pub fn sum(settings: &AutomatonSettings, seen: &Tensor, target: &Tensor) -> Tensor {
     let difference = seen - target;
     let each = match settings.loss {

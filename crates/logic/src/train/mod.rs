@@ -1,18 +1,18 @@
 //! Training: automata of one recipe and several seeds, all at once on one device.
 //!
-//! [`AutomatonTrainer`] is the state and one update. `forward` is its forward pass: it makes coefficients and states
-//! by the settings (noise, sharpness, freezing, rounding). `schedule` is what changes from update to update.
-//! `starts` draws where roll-outs start, and `loss` compares their ends. [`Learners`] is what the training
-//! loop drives; [`Automata`] is the kind of training that the command has. `configuration` and `learned` are
-//! the contents of a run folder.
+//! [`AutomatonTrainer`] is the state and one update. `forward` is its forward pass: it makes coefficients and states by
+//! the settings (noise, sharpness, freezing, rounding). `schedule` has what changes from update to update.
+//! `starts` draws the initial states of roll-outs, and `loss` compares their ends. [`Learners`] is what the
+//! training loop drives; [`Automata`] is the kind of training for the command. `configuration` and `learned`
+//! are the contents of a run folder.
 //!
-//! The loop knows one model; here it has several seeds. So each seed keeps its best circuit by itself. A
+//! The training loop knows one model; here it has several seeds. So each seed keeps its own best circuit. A
 //! validation is judged by the number of wrong bits of all seeds together. Gates are meaningful only on the
 //! wires of their seed, so `--from RUN` takes the seeds that both runs have.
 //!
-//! Every random number comes from a seed and the number of the update. So a seed sees the same data alone or
-//! among others. On the CPU it also learns the same bits; a GPU sums in another order when it has more to do.
-//! A resumed run ends with the bits of an unbroken one.
+//! Every random number is determined by a seed and the number of the update. So a seed sees the same data alone
+//! or among others. On the CPU it also learns the same bits; a GPU sums in another order when it has more to
+//! do. A resumed run ends with the same bits as an uninterrupted one.
 
 mod configuration;
 mod forward;
@@ -56,7 +56,7 @@ pub struct AutomatonTrainer {
     wiring: Wiring,
     gates: SoftGates,
     starts: Starts,
-    /// When each gate's turn to become hard comes, from 0 to 1, `[seeds, gates, 1]`.
+    /// When each gate becomes hard, as a number from 0 to 1, `[seeds, gates, 1]`.
     turns: Tensor,
     logits: Parameter,
     optimizer: Box<dyn AnyOptimizer>,
@@ -64,7 +64,7 @@ pub struct AutomatonTrainer {
 }
 
 impl AutomatonTrainer {
-    /// Ready for the first update.
+    /// The state before the first update.
     pub fn new(
         recipe: Recipe,
         settings: AutomatonSettings,
@@ -142,12 +142,12 @@ impl AutomatonTrainer {
         self.logits.value()
     }
 
-    /// The logits as the parameter that they are.
+    /// The logits as a parameter.
     pub fn parameter(&self) -> Parameter {
         self.logits.clone()
     }
 
-    /// Goes on from stored logits, optimizer state and number of updates.
+    /// Continues from stored logits, optimizer state and number of updates.
     pub fn restore(&mut self, logits: Tensor, state: &[(String, Tensor)], updates: u64) -> Result<()> {
         self.logits.set(logits);
         self.optimizer.restore(state)?;
@@ -155,7 +155,7 @@ impl AutomatonTrainer {
         Ok(())
     }
 
-    /// The losses of the next update, one per seed, as it would see them. `[seeds]`
+    /// The losses of the next update, one per seed, as it would compute them. `[seeds]`
     pub fn loss(&self) -> Tensor {
         let steps = self.settings.steps_at(self.updates);
         let coefficients = self.coefficients();
@@ -164,7 +164,8 @@ impl AutomatonTrainer {
         loss::sum(&self.settings, &seen, &target)
     }
 
-    /// One update. The losses before it, one per seed and without penalties, are not waited for. `[seeds]`
+    /// One update. Returns the losses before it, one per seed and without penalties, without waiting for them.
+    /// `[seeds]`
     pub fn update(&mut self) -> Result<Tensor> {
         let losses = self.loss();
         let total = match self.penalties() {
@@ -186,8 +187,8 @@ impl AutomatonTrainer {
         Ok(losses)
     }
 
-    /// Losses and wrong visible bits of the hard circuits on these many fresh starts, one of each a
-    /// seed. Losses are scaled to the batch of an update.
+    /// Losses and wrong visible bits of the hard circuits on this many fresh starts, one of each per seed.
+    /// Losses are scaled to the batch of an update.
     pub fn hard_losses(&self, number: u64, batch: usize) -> Result<(Vec<f32>, Vec<f32>)> {
         let hard = self.gates.hard(&self.logits.value());
         let (seen, target) = self.roll_out(&hard, Stream::Validate, number, batch, self.settings.steps);

@@ -1,12 +1,12 @@
-//! What of the settings changes from update to update.
+//! Settings that change from update to update.
 //!
-//! Everything is a function of the settings and the number of updates made, so a resumed run goes on with the
+//! Everything is a function of the settings and the number of updates made, so a resumed run continues with the
 //! same numbers.
 
 use crate::settings::AutomatonSettings;
 
 impl AutomatonSettings {
-    /// The share of the run that is over after so many updates.
+    /// The fraction of the run that is over after this many updates.
     fn done(&self, update: u64) -> f32 {
         (update as f32 / self.updates.max(1) as f32).min(1.0)
     }
@@ -28,12 +28,12 @@ impl AutomatonSettings {
         self.learning_rate * warm.min(1.0) * (self.final_rate + (1.0 - self.final_rate) * cosine)
     }
 
-    /// What logits are multiplied by.
+    /// The factor on logits.
     pub(super) fn sharpness_at(&self, update: u64) -> f32 {
         1.0 + (self.sharpness - 1.0) * self.done(update)
     }
 
-    /// The share of gates that are hard in the forward pass; `None` before the first is.
+    /// The fraction of gates that are hard in the forward pass; `None` before the first is.
     pub(super) fn frozen_at(&self, update: u64) -> Option<f32> {
         let (from, until, done) = (self.freeze_from, self.freeze_until, self.done(update));
         let share = if done >= until { 1.0 } else { (done - from) / (until - from) };

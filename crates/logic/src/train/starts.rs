@@ -1,10 +1,10 @@
-//! Where roll-outs start, what they should end in, and which cells fire: drawn on the device.
+//! The initial states of roll-outs, their targets, and which cells fire: drawn on the device.
 
 use farad::{DType, Device, Tensor};
 
 use crate::recipe::{Recipe, RecipeTarget, RolloutStart};
 
-/// What random numbers are for. Numbers of different streams have nothing in common.
+/// The purpose of random numbers. Numbers of different streams are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Updates.
@@ -13,7 +13,7 @@ pub enum Stream {
     Validate,
     /// Noise on gradients.
     Noise,
-    /// What is drawn about gates and states in updates.
+    /// Random choices about gates and states in updates.
     Gates,
 }
 
@@ -22,18 +22,18 @@ pub struct Starts {
     seeds: Vec<u64>,
     channels: usize,
     device: Device,
-    /// All boards and their successors, `[512, 18]`, if that is what is learned.
+    /// All boards and their successors, `[512, 18]`, if a rule is learned.
     boards: Option<Tensor>,
-    /// What should be seen, `[1, 1, height, width, visible]`, if it is always the same.
+    /// The target, `[1, 1, height, width, visible]`, if it is always the same.
     picture: Option<Tensor>,
-    /// Where all grids start, `[1, 1, height, width, 1]`, if it is always the same.
+    /// The initial state of all grids, `[1, 1, height, width, 1]`, if it is always the same.
     first: Option<Tensor>,
     height: usize,
     width: usize,
 }
 
 impl Starts {
-    /// For a recipe and its seeds on grids of one size.
+    /// For a recipe and its seeds, on grids of one size.
     pub fn new(
         recipe: &Recipe,
         (height, width): (usize, usize),
@@ -70,7 +70,7 @@ impl Starts {
         let draws: Vec<Tensor> = self
             .seeds
             .iter()
-            // Wirings take the first places of a seed's streams; training starts far behind them.
+            // Wirings use the start of a seed's stream; training starts far after them.
             .map(|&seed| Tensor::rand_at(seed, place + (1 << 32), shape, &self.device))
             .collect();
         Tensor::stack(&draws.iter().collect::<Vec<_>>(), 0)
@@ -97,18 +97,18 @@ impl Starts {
         self.uniform(Stream::Gates, number, 2, shape)
     }
 
-    /// An order of chance of the gates of every seed, as numbers from 0 to 1. `[seeds, gates, 1]`
+    /// A random order of the gates of every seed, as numbers from 0 to 1. `[seeds, gates, 1]`
     pub fn turns(&self, gates: usize) -> Tensor {
         self.uniform(Stream::Noise, 0, 3, &[gates, 1])
     }
 
-    /// Which cells fire: 1 with this probability, else 0. `[seeds, ..shape]`
+    /// Which cells fire: 1 with this probability, otherwise 0. `[seeds, ..shape]`
     pub fn fired(&self, stream: Stream, number: u64, rate: f32, shape: &[usize]) -> Tensor {
         self.uniform(stream, number, 2, shape).less(rate as f64).cast(DType::F32)
     }
 
-    /// First states `[seeds, batch, height, width, channels]` and what should be seen at the end,
-    /// which broadcasts with `[seeds, batch, height, width, visible]`.
+    /// First states `[seeds, batch, height, width, channels]` and the target at the end, which broadcasts with
+    /// `[seeds, batch, height, width, visible]`.
     pub fn draw(&self, stream: Stream, number: u64, batch: usize) -> (Tensor, Tensor) {
         let seeds = self.seeds.len();
         if let Some(boards) = &self.boards {
@@ -124,7 +124,7 @@ impl Starts {
         (first, self.picture.clone().expect("everything but boards has a picture"))
     }
 
-    /// Which boards: drawn for training, all in order for an evaluation.
+    /// Which boards: random ones for training, all in order for an evaluation.
     fn board_numbers(&self, stream: Stream, number: u64, batch: usize) -> Tensor {
         let seeds = self.seeds.len();
         if stream == Stream::Validate && batch == 512 {

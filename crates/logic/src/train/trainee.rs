@@ -1,6 +1,7 @@
-//! Automata in training as the loop sees them: updates, evaluations of the hard circuits, checkpoints, the end.
+//! Automata in training, as the training loop sees them: updates, evaluations of the hard circuits,
+//! checkpoints, the end.
 //!
-//! Invariant: every seed keeps its best circuit by itself, so that it ends alike alone and among others.
+//! Invariant: every seed keeps its own best circuit, so that its result is the same alone and among others.
 
 use farad::run::{Checkpoint, LogCell, Run, Value, count, json};
 use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher};
@@ -12,30 +13,32 @@ use crate::error::Result;
 use crate::repair::{self, AutomatonSelection, Effort};
 use crate::report;
 
-/// Further starts for circuits that were right on these.
+/// Further starts for circuits that were right on the first ones.
 const MORE_STARTS: usize = 64;
 
-/// Where further starts are drawn, far from those of any update.
+/// Offset of the further starts in the stream, far from those of any update.
 const MORE: u64 = 1 << 40;
 
 /// Automata of several seeds in training, and the circuits that are kept.
 ///
-/// A run that was stopped ends with the bits of an unbroken one. A finished run that is given more updates learns the same
-/// logits as a run that had them from the start, unless a schedule stretches over the run (`sharpness`, `freeze_from`,
-/// `ramp_from`, `final_rate`). There is one difference: its former last update was evaluated, even if no evaluation was
-/// due. That evaluation stays in the log, and its circuit is kept if it was the best.
+/// An interrupted run ends with the same bits as an uninterrupted one. A finished run that gets more updates
+/// learns the same logits as a run that had them from the start, unless a schedule depends on the length of the
+/// run (`sharpness`, `freeze_from`, `ramp_from`, `final_rate`). There is one difference: its former last update
+/// was evaluated, even if no evaluation was due. That evaluation stays in the log, and its circuit is kept if
+/// it was the best.
 pub struct Learners {
     configuration: Configuration,
     trainer: AutomatonTrainer,
     kept: KeptSeeds,
-    /// Only wrong bits are counted at the end.
+    /// Whether only wrong bits are counted at the end.
     quick: bool,
-    /// Seeds of the run that training starts from, and which of them are those of this one.
+    /// The number of seeds of the run that training starts from, and which of them are those of this one.
     from: (usize, Vec<usize>),
 }
 
 impl Learners {
-    /// Before the first update. `from` says how many seeds the run has that training starts from, and which are these.
+    /// The state before the first update. `from` says how many seeds the run that training starts from has, and
+    /// which are these.
     pub fn new(
         configuration: Configuration,
         trainer: AutomatonTrainer,
@@ -58,7 +61,7 @@ impl Learners {
         let (losses, mut wrong) = self.trainer.hard_losses(update, recipe.starts(settings))?;
         if recipe.is_random(settings) && wrong.contains(&0.0) {
             let (_, more) = self.trainer.hard_losses(update + MORE, MORE_STARTS)?;
-            // Only for those who were right, so that a seed is judged alike alone and among others.
+            // Only for seeds that were right, so that a seed is judged the same alone and among others.
             wrong
                 .iter_mut()
                 .zip(more)
@@ -68,12 +71,12 @@ impl Learners {
         Ok((losses, wrong))
     }
 
-    /// Less wrong is better: the wrong bits of the kept circuits of all seeds.
+    /// The negative number of wrong bits of the kept circuits of all seeds.
     fn goodness(&self) -> f64 {
         -self.kept.best.iter().map(|best| f64::from(best.wrong.unwrap_or(f32::INFINITY))).sum::<f64>()
     }
 
-    /// Keeps what is best, seed by seed.
+    /// Keeps the best circuits, seed by seed.
     fn keep_best(&mut self, losses: &[f32], wrong: &[f32]) -> Result<()> {
         let (settings, update) = (&self.configuration.settings, self.trainer.updates());
         let enough = settings.stop_after_exact;
@@ -122,7 +125,7 @@ impl Trainee for Learners {
         Ok(self.trainer.update()?)
     }
 
-    /// Three for each seed.
+    /// Three columns per seed.
     fn columns(&self) -> Vec<String> {
         let names = ["soft_loss", "hard_loss", "wrong"];
         match &self.configuration.seeds[..] {
@@ -202,8 +205,8 @@ impl Trainee for Learners {
 
     fn concluding(&self) -> String {
         match (self.quick, self.configuration.settings.repair) {
-            (true, _) => "a look at the circuits:",
-            (_, true) => "now repairing what is not exact, simplifying and proving",
+            (true, _) => "checking the circuits:",
+            (_, true) => "now repairing circuits that are not exact, simplifying and proving",
             (_, false) => "now simplifying and proving",
         }
         .into()

@@ -1,6 +1,5 @@
-//! Automata to test: sizes, random numbers for everything, and what devices and the f64 reference make
-//! of them.
-#![allow(dead_code)] // every test file uses some of it
+//! Automata to test: sizes, random data, and the results of devices and of the f64 reference.
+#![allow(dead_code)] // every test file uses a part of it
 
 use farad::prelude::*;
 use farad_circuit::Edge;
@@ -8,7 +7,7 @@ use farad_logic::{GateTable, Policy, Recipe, RollOut, Topology, Wires, Wiring};
 
 use crate::numbers::Draw;
 
-/// A roll-out with every number it needs.
+/// A roll-out with all its data.
 #[derive(Clone)]
 pub struct Case {
     pub topology: Topology,
@@ -20,11 +19,11 @@ pub struct Case {
     pub coefficients: Vec<f32>,
     pub states: Vec<f32>,
     pub fired: Option<Vec<f32>>,
-    /// The loss is the sum of the last states with these weights.
+    /// The loss is the sum of the last states, weighted by these.
     pub weights: Vec<f32>,
 }
 
-/// Last states and gradients of the loss at coefficients and first states.
+/// Last states, and gradients of the loss with respect to coefficients and first states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome<T> {
     pub states: Vec<T>,
@@ -32,7 +31,7 @@ pub struct Outcome<T> {
     pub first: Vec<T>,
 }
 
-/// Wires as the recipes have them, and random ones where a layer has too few gates for that.
+/// Wires as in the recipes, and random ones if a layer has too few gates for that.
 fn wires(topology: &Topology, seed: u64) -> Vec<Wires> {
     let mut layers = vec![];
     for (circuit, widths) in [&topology.perception, &topology.update].into_iter().enumerate() {
@@ -48,7 +47,7 @@ fn wires(topology: &Topology, seed: u64) -> Vec<Wires> {
     layers
 }
 
-/// The coefficients of gates with random logits, the one for `a` raised by `strength`.
+/// The coefficients of gates with random logits, the one for `a` increased by `strength`.
 fn coefficients(gates: usize, strength: f32, draw: &mut Draw) -> Vec<f32> {
     let mut logits: Vec<f32> = draw.uniforms(gates * 16).iter().map(|u| 6.0 * u - 3.0).collect();
     logits.chunks_exact_mut(16).for_each(|row| row[3] += strength);
@@ -57,7 +56,7 @@ fn coefficients(gates: usize, strength: f32, draw: &mut Draw) -> Vec<f32> {
 }
 
 impl Case {
-    /// With soft gates that lean to `a` by `strength`, states between 0 and 1, all cells firing.
+    /// With soft gates that prefer `a` by `strength`, states between 0 and 1, and all cells firing.
     pub fn new(topology: Topology, sizes: [usize; 4], steps: usize, strength: f32) -> Case {
         let mut draw = Draw(7);
         let [seeds, batch, height, width] = sizes;
@@ -74,7 +73,7 @@ impl Case {
         }
     }
 
-    /// Cells fire with this probability.
+    /// Makes cells fire with this probability.
     pub fn asynchronous(mut self, rate: f32) -> Case {
         let [seeds, _, height, width] = self.sizes;
         let draws = Draw(11).uniforms(seeds * self.steps * height * width);
@@ -105,7 +104,7 @@ impl Case {
         }
     }
 
-    /// One grid of a batch; there is one seed.
+    /// One grid of a batch, for a single seed.
     pub fn only_grid(&self, grid: usize) -> Case {
         let [_, batch, height, width] = self.sizes;
         let len = self.states.len() / batch;
@@ -114,7 +113,7 @@ impl Case {
         Case { sizes: [1, 1, height, width], states, weights, ..self.clone() }
     }
 
-    /// The roll-out as a tensor, with what it starts from.
+    /// The roll-out as a tensor, with its coefficients and first states.
     pub fn roll_out(&self, policy: Policy, device: &Device) -> [Tensor; 3] {
         let [seeds, batch, height, width] = self.sizes;
         let topology = &self.topology;
@@ -124,7 +123,7 @@ impl Case {
         [self.roll_out_from(&coefficients, &first, policy), coefficients, first]
     }
 
-    /// The roll-out from other tensors than the case's own.
+    /// The roll-out from tensors other than the case's own.
     pub fn roll_out_from(&self, coefficients: &Tensor, first: &Tensor, policy: Policy) -> Tensor {
         let [seeds, _, height, width] = self.sizes;
         let device = first.device();
@@ -147,13 +146,13 @@ impl Case {
         [last, slopes.next().unwrap(), slopes.next().unwrap()]
     }
 
-    /// What a device makes of it.
+    /// The result on a device.
     pub fn run(&self, policy: Policy, device: &Device) -> Outcome<f32> {
         let [states, coefficients, first] = self.tensors(policy, device).map(|t| t.to_vec().unwrap());
         Outcome { states, coefficients, first }
     }
 
-    /// What it means.
+    /// The result of the reference.
     pub fn reference(&self) -> Outcome<f64> {
         let found = farad::check::reference(&self.tensors(Policy::default(), &Device::cpu())).unwrap();
         let [states, coefficients, first] = [0, 1, 2].map(|n| found[n].to_f64());
@@ -166,7 +165,7 @@ pub fn small(edge: Edge) -> Topology {
     Topology { channels: 3, kernels: 2, perception: vec![9, 8, 4, 2], update: vec![15, 13, 7, 5, 3], edge }
 }
 
-/// The checkerboard with a small cell, so that a software GPU gets through many updates.
+/// The checkerboard with a small cell, so that a software GPU manages many updates.
 pub fn small_checkerboard() -> Recipe {
     Recipe { topology: small(Edge::Zero), ..Recipe::named("checkerboard").unwrap() }
 }
@@ -182,7 +181,7 @@ fn checkerboard() -> Topology {
     }
 }
 
-/// All that is compared with the reference.
+/// All cases that are compared with the reference.
 pub fn cases() -> Vec<(String, Case)> {
     let perception = Topology {
         channels: 5,

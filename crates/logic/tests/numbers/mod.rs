@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine, and how far numbers are apart.
+//! Random numbers that are the same on every machine, and the distance between lists of numbers.
 #![allow(dead_code)] // each test file uses a part of it
 
 /// A stream of random numbers from a seed.
@@ -32,7 +32,7 @@ impl Draw {
     }
 }
 
-/// The norm of the difference, relative to what it should be.
+/// The norm of the difference, relative to the norm of the expected numbers.
 pub fn distance(found: &[f32], wanted: &[f64]) -> f64 {
     assert_eq!(found.len(), wanted.len());
     let square = |sum: f64, x: f64| sum + x * x;

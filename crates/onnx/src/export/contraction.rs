@@ -1,5 +1,5 @@
-//! Products and convolutions: a contraction is `MatMul` or `Conv` where its index maps say so, else `Einsum` over operands whose
-//! windows are gathered first.
+//! Products and convolutions: a contraction becomes `MatMul` or `Conv` if its index maps allow, otherwise
+//! `Einsum` over operands whose windows are gathered first.
 
 use farad_ir::{Contraction, IndexMap, NodeId, Op};
 use farad_nn::Result;
@@ -49,7 +49,7 @@ impl Writer {
         let once = |axes: &[usize]| axes.iter().enumerate().all(|(n, axis)| !axes[..n].contains(axis));
         let fits = of.sizes.len() <= 26 && (0..of.sizes.len()).all(|axis| known(&axis));
         if !fits || !operands.iter().all(|(_, axes)| once(axes)) {
-            let what = format!("{}: no op of ONNX says it", scope.what(id));
+            let what = format!("{}: ONNX has no such op", scope.what(id));
             return Err(OnnxError::Export { what, found: format!("{of:?}") }.into());
         }
         let letters =
@@ -59,7 +59,8 @@ impl Writer {
         Ok(self.node("Einsum", &[&lhs.0, &rhs.0], vec![AttributeProto::text("equation", &equation)]))
     }
 
-    /// An operand with one axis for every axis that it is read by: places are gathered, those outside are zero.
+    /// An operand with one axis for every axis that its maps read: elements are gathered, and those outside are
+    /// zero.
     fn gathered(
         &mut self,
         scope: &ExportScope,
@@ -78,11 +79,11 @@ impl Writer {
             let at = axes.len();
             let counts: Option<Vec<usize>> = map.terms.iter().map(|&(axis, _)| all[axis].fixed()).collect();
             let (Some(counts), Some(size)) = (counts, size.fixed()) else {
-                return Err(differ(&scope.what(id), "a window of the batch", "another").into());
+                return Err(differ(&scope.what(id), "a window over the batch", "another").into());
             };
             let places = places(map, &counts, size);
             if places.contains(&(size as i64)) {
-                // Zeros at the end, for places that are not there.
+                // Zeros at the end, for positions that do not exist.
                 let rank = at + maps.len() - n;
                 let mut ends = vec![0; 2 * rank];
                 ends[rank + at] = 1;
@@ -97,7 +98,7 @@ impl Writer {
     }
 }
 
-/// Where a map reads, for all places of its axes; the size where that is outside.
+/// The positions that a map reads, for all values of its axes; `size` for those outside.
 fn places(map: &IndexMap, counts: &[usize], size: usize) -> Vec<i64> {
     let total: usize = counts.iter().product();
     let place = |mut number: usize| {
@@ -112,7 +113,7 @@ fn places(map: &IndexMap, counts: &[usize], size: usize) -> Vec<i64> {
     (0..total).map(place).collect()
 }
 
-/// A matrix product: how operands are turned before, and the result after.
+/// A matrix product: the permutations of its operands and of the result.
 struct ExportedProduct {
     lhs: Vec<usize>,
     rhs: Vec<usize>,
@@ -120,7 +121,7 @@ struct ExportedProduct {
 }
 
 impl ExportedProduct {
-    /// If there is one axis of rows, of columns and of terms, and the others are the batch.
+    /// If there is one axis each of rows, columns and terms, and the others are the batch.
     fn of(out: &[usize], lhs: &[usize], rhs: &[usize]) -> Option<ExportedProduct> {
         let once = |axes: &[usize]| axes.iter().enumerate().all(|(n, axis)| !axes[..n].contains(axis));
         if ![out, lhs, rhs].into_iter().all(once) {
@@ -166,7 +167,7 @@ struct Convolution {
 }
 
 impl Convolution {
-    /// If the maps are those of one: see [`Tensor::conv2d`](farad_tensor::Tensor::conv2d).
+    /// If the maps are those of a convolution: see [`Tensor::conv2d`](farad_tensor::Tensor::conv2d).
     fn of(of: &Contraction, sizes: &[Vec<Size>; 2]) -> Option<Convolution> {
         let spatial = of.lhs.iter().position(|map| map.plain().is_none())?;
         let plain = |maps: &[IndexMap]| maps.iter().map(IndexMap::plain).collect::<Option<Vec<usize>>>();

@@ -1,12 +1,12 @@
-//! Models written as ONNX files: what `forward` records becomes nodes of opset 21.
+//! Writes models as ONNX files: what `forward` records becomes nodes of opset 21.
 //!
-//! `forward` is recorded twice, with two sizes of the batch. What differs between the two graphs is the batch, and stays
-//! free in the file; what differs in any other way is refused. [`sizes`] compares, [`writer`] has the file's nodes and
-//! constants, [`rules`] a rule per family of ops, [`contraction`] products and convolutions, [`recognize`] what several
-//! ops stand for, [`scan`] loops.
+//! `forward` is recorded twice, with two batch sizes. Sizes that scale with the batch become dynamic in the
+//! file; any other difference between the two graphs is an error. [`sizes`] compares them, [`writer`] holds the
+//! file's nodes and constants, [`rules`] has one rule per family of ops, [`contraction`] handles products and
+//! convolutions, [`recognize`] finds groups of ops that are one ONNX op, and [`scan`] handles loops.
 //!
-//! Invariant: a parameter is an initializer of its own name, and nothing of the file depends on the sizes of the batch that
-//! were recorded.
+//! Invariant: a parameter is an initializer under its own name, and nothing in the file depends on the recorded
+//! batch sizes.
 
 mod contraction;
 mod recognize;
@@ -25,25 +25,26 @@ use crate::proto::{DimensionProto, GraphProto, ModelProto, NodeProto, ValueInfoP
 use sizes::BATCHES;
 use writer::{ExportScope, Writer, element};
 
-/// The version of ONNX's own ops that files are written in.
+/// The opset version of written files.
 const OPSET: i64 = 21;
-/// What files call a size that is free.
+/// The name of a dynamic batch size in files.
 const BATCH: &str = "batch";
 
-/// What goes into an exported model, and what its result is called.
+/// The input and the output of an exported model.
 pub struct Ports<'a> {
     /// The input's name.
     pub input: &'a str,
     /// The shape of one sample.
     pub shape: &'a [usize],
-    /// `F32`, or `I32` for tokens, which files have as 64-bit integers.
+    /// `F32`, or `I32` for tokens, which become 64-bit integers in the file.
     pub dtype: DType,
     /// The output's name.
     pub output: &'a str,
 }
 
-/// Writes what `forward` computes of `[batch, ..]` as a model. The tensors of `state` (see
-/// [`Module::state`](farad_nn::layers::Module::state)) are initializers under their names; the batch may have any size.
+/// Writes what `forward` computes from `[batch, ..]` as a model. The tensors of `state` (see
+/// [`Module::state`](farad_nn::layers::Module::state)) become initializers under their names; the batch may
+/// have any size.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -99,12 +100,12 @@ thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread records what is to be written: an imported model must not read its values then.
+/// Whether this thread is recording an export: an imported model must not read its values then.
 pub fn is_recording() -> bool {
     RECORDING.get()
 }
 
-/// Recording, until this is dropped.
+/// Recording is on until this is dropped.
 struct ExportRecording;
 
 impl ExportRecording {
@@ -121,7 +122,7 @@ impl Drop for ExportRecording {
 }
 
 impl ValueInfoProto {
-    /// A tensor of this element type; the size of an axis that is `None` is that of the batch.
+    /// A tensor of this element type; an axis with `None` has the batch size.
     pub fn batch(name: &str, data_type: i64, shape: &[Option<usize>]) -> ValueInfoProto {
         let mut value = ValueInfoProto::tensor(name, data_type, shape);
         let shape = value.r#type.as_mut().and_then(|kind| kind.tensor_type.as_mut()?.shape.as_mut());

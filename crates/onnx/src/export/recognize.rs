@@ -1,4 +1,5 @@
-//! Several ops that one op of ONNX says: parts that are padded to the whole and joined, the larger of two.
+//! Recognizes groups of ops that are one ONNX op: a concatenation, written as padded parts that are joined, and
+//! the larger of two.
 
 use farad_ir::{Binary, NodeId, Op};
 
@@ -33,7 +34,8 @@ impl ExportScope<'_> {
         }
         (before == self.a.shape(id)[axis]).then(|| (axis, parts.into_iter().map(|(_, part)| part).collect()))
     }
-    /// The two numbers of which a choice takes the larger, as pooling does: `a > b or a != a ? a : b`, so that NaN stays.
+    /// The two operands of a select that takes the larger, as pooling does: `a > b or a != a ? a : b`, so that
+    /// NaN stays.
     pub fn larger(&self, id: NodeId) -> Option<[NodeId; 2]> {
         let of = |id: NodeId| (&self.a.node(id).op, &self.a.node(id).operands[..]);
         let (Op::Select, &[condition, a, b]) = of(id) else { return None };

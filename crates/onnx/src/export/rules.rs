@@ -1,4 +1,4 @@
-//! How ops are written: a rule per family, a row per op where ONNX has one of the same meaning.
+//! How ops are written: one rule per family, one row per op where ONNX has the same op.
 
 use farad_ir::{Binary, NodeId, Op, Reduce, Span, Unary};
 use farad_nn::Result;
@@ -9,7 +9,7 @@ use super::writer::{ExportScope, Writer};
 use crate::error::OnnxError;
 use crate::proto::AttributeProto;
 
-/// Ops of one operand that ONNX has by another name.
+/// Unary ops, with their ONNX names.
 const UNARY: &[(Unary, &str)] = &[
     (Unary::Neg, "Neg"),
     (Unary::Abs, "Abs"),
@@ -29,7 +29,7 @@ const UNARY: &[(Unary, &str)] = &[
     (Unary::Round, "Round"),
 ];
 
-/// Ops of two operands.
+/// Binary ops.
 const BINARY: &[(Binary, &str)] = &[
     (Binary::Add, "Add"),
     (Binary::Sub, "Sub"),
@@ -45,7 +45,7 @@ const BINARY: &[(Binary, &str)] = &[
     (Binary::Equal, "Equal"),
 ];
 
-/// Ops of two bool values, and of the bits of integers.
+/// Logical ops on booleans, and bitwise ops on integers.
 const BITS: &[(Binary, &str, &str)] = &[
     (Binary::And, "And", "BitwiseAnd"),
     (Binary::Or, "Or", "BitwiseOr"),
@@ -67,7 +67,7 @@ fn row<T: PartialEq + Copy>(table: &[(T, &'static str)], op: T) -> Option<&'stat
 }
 
 impl Writer {
-    /// Writes a node of the graph; what its result is called.
+    /// Writes a node of the graph; returns the name of its result.
     pub fn rule(&mut self, scope: &ExportScope, id: NodeId) -> Result<String> {
         let node = scope.a.node(id);
         let reads = scope.reads(id);
@@ -111,7 +111,7 @@ impl Writer {
                 return Err(differ(&scope.what(id), node.shape, scope.b.shape(id)).into());
             }
             op => {
-                let what = format!("{}: no op of ONNX says it", scope.what(id));
+                let what = format!("{}: ONNX has no such op", scope.what(id));
                 return Err(OnnxError::Export { what, found: op.name() }.into());
             }
         })
@@ -247,7 +247,7 @@ impl Writer {
         Ok(if ends.is_empty() { x.to_string() } else { self.spans(x, &ends) })
     }
 
-    /// Parts of axes: start, end, axis and step of each.
+    /// Slices: start, end, axis and step of each.
     fn spans(&mut self, x: &str, ends: &[[i64; 4]]) -> String {
         let [starts, stops, axes, steps] =
             [0, 1, 2, 3].map(|n| self.list(&ends.iter().map(|end| end[n]).collect::<Vec<_>>()));
@@ -326,7 +326,7 @@ impl Writer {
     }
 }
 
-/// An op that has no rule.
+/// The error for an op without a rule.
 fn unwritten(name: &str) -> farad_nn::Error {
-    OnnxError::Export { what: "no op of ONNX says it".into(), found: name.into() }.into()
+    OnnxError::Export { what: "ONNX has no such op".into(), found: name.into() }.into()
 }

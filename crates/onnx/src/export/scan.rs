@@ -1,4 +1,4 @@
-//! Loops: a scan is ONNX's `Scan` with its body as a graph.
+//! Loops: a scan becomes ONNX's `Scan` with its body as a subgraph.
 
 use farad_ir::{NodeId, Op, Scan};
 use farad_nn::Result;
@@ -8,7 +8,7 @@ use super::writer::{ExportScope, Writer, element};
 use crate::proto::{AttributeProto, GraphProto, NodeProto, ValueInfoProto};
 
 impl Writer {
-    /// A loop; result `n` is called like the node with `_n`.
+    /// A loop; result `n` has the node's name with the suffix `_n`.
     pub fn scan(&mut self, scope: &ExportScope, id: NodeId) -> Result<String> {
         let (Op::Scan(a), Op::Scan(b)) = (&scope.a.node(id).op, &scope.b.node(id).op) else {
             return Err(differ("scan", "a loop", "none").into());
@@ -39,7 +39,7 @@ impl Writer {
         Ok(name)
     }
 
-    /// One step. Constants of the loop are values of the graph around it.
+    /// One step. Constants of the loop are values of the enclosing graph.
     fn body(&mut self, name: &str, a: &Scan, b: &Scan, operands: &[&str]) -> Result<GraphProto> {
         let around = std::mem::take(&mut self.nodes);
         let mut scope = ExportScope::new(&a.body, &b.body)?;
@@ -54,7 +54,7 @@ impl Writer {
                 inputs.push((n, untyped(&format!("{name}_in_{n}"), element(a.body.dtype(id))?)));
             }
         }
-        // A body has all its inputs, also those that it does not read.
+        // A body has all its inputs, even those that it does not read.
         for n in (0..given).filter(|n| !inputs.iter().any(|(known, _)| known == n)).collect::<Vec<_>>() {
             let kind = if n < a.carries {
                 element(a.body.dtype(a.outputs[n]))?

@@ -1,24 +1,24 @@
-//! Sizes in the file: numbers, or multiples of the batch. `forward` is recorded with batches of 2 and 3; sizes that
-//! differ must be multiples of the batch.
+//! Sizes in the file: numbers, or multiples of the batch size. `forward` is recorded with batches of 2 and 3;
+//! sizes that differ must be multiples of the batch size.
 
 use farad_ir::Shape;
 
 use crate::error::OnnxError;
 
-/// The two sizes of the batch that are recorded.
+/// The two batch sizes that are recorded.
 pub const BATCHES: (usize, usize) = (2, 3);
 
 /// The size of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// Always this.
+    /// A fixed size.
     Fixed(usize),
-    /// This many times the batch.
+    /// This many times the batch size.
     Batch(usize),
 }
 
 impl Size {
-    /// Of a size in both recordings.
+    /// From the size in both recordings.
     pub fn of(what: &str, a: usize, b: usize) -> Result<Size, OnnxError> {
         match a / BATCHES.0 {
             _ if a == b => Ok(Size::Fixed(a)),
@@ -30,7 +30,7 @@ impl Size {
         }
     }
 
-    /// Of all axes.
+    /// The sizes of all axes.
     pub fn all(what: &str, a: Shape, b: Shape) -> Result<Vec<Size>, OnnxError> {
         if a.rank() != b.rank() {
             return Err(differ(what, a.rank(), b.rank()));
@@ -38,7 +38,7 @@ impl Size {
         a.iter().zip(b.iter()).map(|(&a, &b)| Size::of(what, a, b)).collect()
     }
 
-    /// The number, if it is always the same.
+    /// The number, if it is fixed.
     pub fn fixed(self) -> Option<usize> {
         match self {
             Size::Fixed(size) => Some(size),
@@ -47,10 +47,10 @@ impl Size {
     }
 }
 
-/// An op that does another thing when the batch has another size.
+/// The error for an op that behaves differently for another batch size.
 pub fn differ(what: &str, a: impl std::fmt::Display, b: impl std::fmt::Display) -> OnnxError {
     OnnxError::Export {
-        what: format!("{what}: it depends on the size of the batch"),
+        what: format!("{what}: it depends on the batch size"),
         found: format!("{a} vs {b} for {} and {} samples", BATCHES.0, BATCHES.1),
     }
 }

@@ -1,4 +1,4 @@
-//! The nodes and constants of a file while it is written.
+//! The nodes and constants of a file under construction.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::sizes::{Size, differ};
 use crate::error::OnnxError;
 use crate::proto::{AttributeProto, NodeProto, TensorProto, data_type};
 
-/// A graph in both recordings, and what its values are called in the file.
+/// A graph in both recordings, and the names of its values in the file.
 pub struct ExportScope<'g> {
     pub a: &'g Graph,
     pub b: &'g Graph,
@@ -19,7 +19,7 @@ pub struct ExportScope<'g> {
 }
 
 impl<'g> ExportScope<'g> {
-    /// The same graph twice, apart from sizes.
+    /// Checks that both graphs are the same, apart from sizes.
     pub fn new(a: &'g Graph, b: &'g Graph) -> std::result::Result<ExportScope<'g>, OnnxError> {
         if a.nodes.len() != b.nodes.len() {
             return Err(differ("the graph", a.nodes.len(), b.nodes.len()));
@@ -35,7 +35,7 @@ impl<'g> ExportScope<'g> {
         Ok(ExportScope { a, b, names: vec![String::new(); a.nodes.len()] })
     }
 
-    /// What a value is called.
+    /// The name of a value in the file.
     pub fn name(&self, id: NodeId) -> &str {
         &self.names[id.index()]
     }
@@ -61,7 +61,7 @@ impl<'g> ExportScope<'g> {
         node.op.name() + &place
     }
 
-    /// What a value is repeated from: broadcasting is implicit in files, and so are axes of size 1 before the others.
+    /// The source of a broadcast value: broadcasting is implicit in files, and so are leading axes of size 1.
     pub fn bare(&self, mut id: NodeId) -> NodeId {
         loop {
             let node = self.a.node(id);
@@ -73,14 +73,14 @@ impl<'g> ExportScope<'g> {
         }
     }
 
-    /// Whether a reshape only puts axes of size 1 before those that are there.
+    /// Whether a reshape only adds leading axes of size 1.
     fn is_padded(&self, id: NodeId) -> bool {
         let (to, from) = (self.a.shape(id), self.a.shape(self.a.node(id).operands[0]));
         let more = to.rank().checked_sub(from.rank());
         more.is_some_and(|more| to[more..] == from[..] && to[..more].iter().all(|&size| size == 1))
     }
 
-    /// What reshapes, one after the other, begin with.
+    /// The source of a chain of reshapes.
     fn unshaped(&self, mut id: NodeId) -> NodeId {
         while let Op::Reshape(_) = self.a.node(id).op {
             id = self.a.node(id).operands[0];
@@ -88,8 +88,8 @@ impl<'g> ExportScope<'g> {
         id
     }
 
-    /// The values that a node reads: of ops that broadcast, what their operands are repeated from, as long as the result has
-    /// its shape.
+    /// The values that a node reads. For ops that broadcast, these are the sources of broadcast operands, as
+    /// long as the result keeps its shape.
     pub fn reads(&self, id: NodeId) -> Vec<NodeId> {
         let node = self.a.node(id);
         match node.op {
@@ -123,11 +123,11 @@ impl<'g> ExportScope<'g> {
 
 /// The nodes and constants of a file.
 pub struct Writer {
-    /// Nodes of the graph that is being written.
+    /// Nodes of the current graph.
     pub nodes: Vec<NodeProto>,
-    /// Nodes that come before all others: sizes of the batch.
+    /// Nodes that come before all others: those that compute the batch size.
     pub prelude: Vec<NodeProto>,
-    /// Parameters and constants; bodies of loops see them, too.
+    /// Parameters and constants; loop bodies see them, too.
     pub initializers: Vec<TensorProto>,
     input: String,
     constants: HashMap<(i64, Vec<usize>, Vec<u8>), String>,
@@ -149,7 +149,8 @@ impl Writer {
         }
     }
 
-    /// Names inputs: the first leaf is the model's, those of the state have their names, others are constants.
+    /// Names the leaves: the first is the model's input, those of the state have their names, others are
+    /// constants.
     pub fn leaves(
         &mut self,
         scope: &mut ExportScope,
@@ -195,17 +196,18 @@ impl Writer {
         Ok(TensorProto::raw(name, &shape, kind, bytes))
     }
 
-    /// Writes the nodes that outputs need.
+    /// Writes the nodes that the outputs need.
     pub fn graph(&mut self, scope: &mut ExportScope, outputs: &[NodeId]) -> Result<()> {
         let needed = needed(scope, outputs);
-        // All at once, and before anything that follows from them: random numbers differ between recordings.
+        // All at once, and before anything that depends on them, because random numbers differ between
+        // recordings.
         let foreign = |id: &NodeId| {
             needed[id.index()]
                 && matches!(scope.a.node(*id).op, Op::Random(_) | Op::Custom(_) | Op::Parameter(_))
         };
         let foreign: Vec<String> = scope.a.ids().filter(foreign).map(|id| scope.what(id)).collect();
         if !foreign.is_empty() {
-            let what = "no op of ONNX says it".into();
+            let what = "ONNX has no such op".into();
             return Err(OnnxError::Export { what, found: foreign.join(", ") }.into());
         }
         for id in scope.a.ids().filter(|id| needed[id.index()]) {
@@ -217,26 +219,26 @@ impl Writer {
         Ok(())
     }
 
-    /// A name that is not taken.
+    /// A new name that starts with `word`.
     pub fn fresh(&mut self, word: &str) -> String {
         self.count += 1;
         format!("{word}_{}", self.count)
     }
 
-    /// A node of one result; its name.
+    /// Adds a node with one result; returns its name.
     pub fn node(&mut self, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> String {
         let name = self.fresh(&op.to_lowercase());
         self.nodes.push(NodeProto::new(op, inputs, &[&name], attributes));
         name
     }
 
-    /// Another element type.
+    /// Casts to another element type.
     pub fn cast(&mut self, value: &str, dtype: DType) -> Result<String> {
         let to = AttributeProto::int("to", element(dtype)?);
         Ok(self.node("Cast", &[value], vec![to]))
     }
 
-    /// A constant; equal ones are one.
+    /// Adds a constant; equal constants are shared.
     pub fn constant(&mut self, kind: i64, shape: &[usize], bytes: Vec<u8>) -> String {
         let key = (kind, shape.to_vec(), bytes);
         if let Some(name) = self.constants.get(&key) {
@@ -248,7 +250,7 @@ impl Writer {
         name
     }
 
-    /// Integers as a constant, for sizes, axes and places.
+    /// Integers as a constant, for sizes, axes and positions.
     pub fn ints(&mut self, shape: &[usize], numbers: &[i64]) -> String {
         let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         self.constant(data_type::INT64, shape, bytes)
@@ -280,7 +282,7 @@ impl Writer {
         Ok(self.constant(kind, &[], bytes))
     }
 
-    /// The batch times a number, as a list of one.
+    /// The batch size times a number, as a list of one element.
     fn batch(&mut self, times: usize) -> String {
         if let Some(name) = self.batches.get(&times) {
             return name.clone();
@@ -298,7 +300,7 @@ impl Writer {
         name
     }
 
-    /// Sizes as a list: a constant, or put together from the size of the batch.
+    /// Sizes as a list: a constant, or assembled from the batch size.
     pub fn shape(&mut self, sizes: &[Size]) -> String {
         if let Some(fixed) = sizes.iter().map(|size| Some(size.fixed()? as i64)).collect::<Option<Vec<i64>>>()
         {
@@ -315,7 +317,7 @@ impl Writer {
         self.node("Concat", &parts, vec![AttributeProto::int("axis", 0)])
     }
 
-    /// A value in another shape; what depends on the batch is found by the number of elements where that is enough.
+    /// A value in another shape; an axis that depends on the batch is inferred (-1) where that is enough.
     pub fn reshape(&mut self, value: &str, sizes: &[Size]) -> String {
         let free = sizes.iter().filter(|size| size.fixed().is_none()).count();
         let shape = match free {
@@ -338,9 +340,9 @@ impl Writer {
         self.node("Transpose", &[value], vec![AttributeProto::ints("perm", &order)])
     }
 
-    /// A value repeated to sizes, of which it has some already.
+    /// A value broadcast to larger sizes.
     pub fn expand(&mut self, value: &str, from: &[Size], to: &[Size]) -> String {
-        // A size of 1 leaves an axis as it is.
+        // A size of 1 leaves an axis unchanged.
         let wanted: Vec<Size> =
             from.iter().zip(to).map(|(from, to)| if from == to { Size::Fixed(1) } else { *to }).collect();
         let shape = self.shape(&wanted);
@@ -348,7 +350,7 @@ impl Writer {
     }
 }
 
-/// Which nodes outputs need.
+/// Which nodes the outputs need.
 fn needed(scope: &ExportScope, outputs: &[NodeId]) -> Vec<bool> {
     let mut needed = vec![false; scope.a.nodes.len()];
     outputs.iter().for_each(|output| needed[output.index()] = true);
@@ -360,7 +362,8 @@ fn needed(scope: &ExportScope, outputs: &[NodeId]) -> Vec<bool> {
     needed
 }
 
-/// The element type of a file. Integers without sign are 64-bit ones with: what runs models knows few ops of the former.
+/// The element type in the file. Unsigned integers become signed 64-bit ones, because runtimes support few ops
+/// on unsigned ones.
 pub fn element(dtype: DType) -> std::result::Result<i64, OnnxError> {
     Ok(match dtype {
         DType::F32 => data_type::FLOAT,
@@ -371,7 +374,7 @@ pub fn element(dtype: DType) -> std::result::Result<i64, OnnxError> {
         DType::U32 | DType::I64 => data_type::INT64,
         DType::U8 => data_type::UINT8,
         DType::Bool => data_type::BOOL,
-        #[allow(unreachable_patterns)] // types that are added need a row here before they can be exported
+        #[allow(unreachable_patterns)] // new types need a row here before they can be exported
         other => return Err(OnnxError::Export { what: "an element type".into(), found: other.to_string() }),
     })
 }

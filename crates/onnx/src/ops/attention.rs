@@ -1,4 +1,4 @@
-//! Attention, and positions as rotations.
+//! Attention, and rotary position embeddings.
 
 use super::Default::{AFloat, AnInt, Float, Int};
 use super::{Row, one, row};
@@ -44,18 +44,18 @@ fn heads(x: &Value, count: usize) -> Result<Value> {
         [batch, length, width] if count > 0 && width % count == 0 => {
             x.reshape(&[batch, length, count, width / count])?.permute(&[0, 2, 1, 3])
         }
-        _ => refuse!("{count} heads do not fit {shape:?}"),
+        _ => refuse!("{count} heads do not divide {shape:?}"),
     }
 }
 
-/// Each head several times, one after the other.
+/// Repeats each head several times, adjacent to itself.
 fn repeated(x: &Value, times: usize) -> Result<Value> {
     let [batch, heads, length, width] = x.shape()?[..] else { refuse!("four axes are needed") };
     let spread = x.unsqueeze(2)?.spread(&[batch, heads, times, length, width])?;
     spread.reshape(&[batch, heads * times, length, width])
 }
 
-/// What may be seen by place, as `bool` `[batch or one, one, queries, keys]`.
+/// The attention mask by position, as `bool` `[batch or one, one, queries, keys]`.
 fn sight(call: &Call, queries: usize, keys: usize, past: usize) -> Result<Option<Value>> {
     let causal = call.flag("is_causal")?;
     let (left, right) = (call.int("left_window_size")?, call.int("right_window_size")?);
@@ -81,7 +81,7 @@ fn sight(call: &Call, queries: usize, keys: usize, past: usize) -> Result<Option
     Ok(Some(Array::ints(Kind::Bool, vec![batch, 1, queries, keys], seen).into()))
 }
 
-/// What is added to scores: the mask as numbers, and minus infinity where nothing may be seen.
+/// What is added to the scores: a numeric mask, and minus infinity where attention is masked.
 fn bias(call: &Call, q: &Value, keys: usize, past: usize) -> Result<Option<Value>> {
     let queries = q.size(2)?;
     let kind = q.kind()?;
@@ -146,7 +146,7 @@ fn attention(call: &Call) -> Result<Vec<Value>> {
     let wide = call.kind("softmax_precision")?.unwrap_or(kind);
     let mut shares = super::reduction::softmax(&scores.cast(wide, true)?, 3)?.cast(kind, true)?;
     if let Some(bias) = &bias {
-        // A query that sees nothing has shares of zero.
+        // A query whose keys are all masked gets zero weights.
         let last = bias.rank()? - 1;
         let most = bias.fold(Fold::Max, &[last], true)?;
         let blind = most.compare(Compare::Equal, &most.number(f64::NEG_INFINITY)?)?;
@@ -173,7 +173,7 @@ fn rotary(call: &Call) -> Result<Vec<Value>> {
         turned => turned,
     };
     if turned > width || turned % 2 != 0 {
-        refuse!("an even part of the width is turned ({turned} of {width})");
+        refuse!("the rotated part of the width must be even ({turned} of {width})");
     }
     let cache = |place: usize| -> Result<Value> {
         let mut table = call.input(place)?.clone();

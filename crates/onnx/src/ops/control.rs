@@ -1,4 +1,4 @@
-//! Ops that run graphs: choices and loops whose conditions the host knows.
+//! Ops that run subgraphs: conditionals and loops whose conditions are known on the host.
 
 use super::Default::{AnInt, Graph, Ints};
 use super::{MANY, Row, row};
@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::refuse;
 use crate::value::Value;
 
-/// The most trips of a loop.
+/// The most iterations of a loop.
 const MOST_TRIPS: i64 = 1 << 16;
 
 pub const ROWS: &[Row] = &[
@@ -26,14 +26,14 @@ pub const ROWS: &[Row] = &[
         let mut trip = 0;
         while going && trip < most {
             if trip >= MOST_TRIPS {
-                refuse!("a loop runs on and on (at most {MOST_TRIPS} trips)");
+                refuse!("a loop does not end (at most {MOST_TRIPS} iterations)");
             }
             let mut given = vec![Array::whole(trip).into(), Array::ints(Kind::Bool, vec![], vec![1]).into()];
             given.extend(carried.iter().cloned());
             let mut results = call.run("body", given)?;
             if results.len() < 1 + carried.len() {
                 refuse!(
-                    "a body gives a condition and what it carries ({} vs {})",
+                    "a body must return a condition and its carried values ({} vs {})",
                     results.len(),
                     1 + carried.len()
                 );
@@ -47,11 +47,11 @@ pub const ROWS: &[Row] = &[
         for place in 0..scanned {
             let parts = rows.iter().map(|row| match row.get(place) {
                 Some(value) => value.unsqueeze(0),
-                None => refuse!("a body gives fewer results than are asked for"),
+                None => refuse!("a body returns fewer results than are used"),
             });
             let parts = parts.collect::<Result<Vec<Value>>>()?;
             if parts.is_empty() {
-                refuse!("a loop without trips gives nothing to stack");
+                refuse!("a loop without iterations has nothing to stack");
             }
             carried.push(Value::concat(&parts, 0)?);
         }
@@ -73,7 +73,8 @@ pub const ROWS: &[Row] = &[
     .since(9),
 ];
 
-/// Runs a body over the slices of sequences: states go from one trip to the next, other results are stacked.
+/// Runs a body over the slices of sequences: states are carried from one iteration to the next, other results
+/// are stacked.
 fn scan(call: &Call) -> Result<Vec<Value>> {
     let all = call.all()?;
     let sequences = super::movement::sizes(&[call.int("num_scan_inputs")?])?[0];
@@ -89,7 +90,7 @@ fn scan(call: &Call) -> Result<Vec<Value>> {
     }
     let trips = given[0].size(axes[0])?;
     if trips as i64 > MOST_TRIPS {
-        refuse!("so many positions are not run ({trips})");
+        refuse!("too many positions ({trips})");
     }
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for trip in 0..trips {
@@ -100,7 +101,7 @@ fn scan(call: &Call) -> Result<Vec<Value>> {
         }
         let mut results = call.run("body", inputs)?;
         if results.len() < count {
-            refuse!("a body gives its states again ({} vs {count})", results.len());
+            refuse!("a body must return its states ({} vs {count})", results.len());
         }
         rows.push(results.split_off(count));
         states = results;

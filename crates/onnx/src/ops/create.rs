@@ -1,4 +1,4 @@
-//! Ops that make values of numbers or shapes: constants, ranges, shapes, masks.
+//! Ops that make values from numbers or shapes: constants, ranges, shapes, masks.
 
 use super::Default::{AFloat, AText, AnInt, Float, Floats, Int, Ints, Tensor, Texts};
 use super::{Row, one, row};
@@ -123,10 +123,10 @@ pub const ROWS: &[Row] = &[
             return Ok(vec![x.clone(), mask.into()]);
         }
         if !(0.0..1.0).contains(&ratio) {
-            refuse!("a ratio is from zero to below one ({ratio})");
+            refuse!("a ratio must be at least zero and below one ({ratio})");
         }
         let Value::Device(tensor, kind) = call.on_device(0)? else {
-            refuse!("floats of devices are dropped")
+            refuse!("dropout needs floats that devices support")
         };
         let mask = farad_tensor::Tensor::random_mask(1.0 - ratio, tensor.shape(), tensor.device())
             .cast(farad_tensor::DType::Bool);
@@ -155,7 +155,7 @@ fn constant(call: &Call) -> Result<Vec<Value>> {
     } else if call.has("value_string") {
         Array::new(Kind::Text, vec![], Data::Text(vec![call.text("value_string")?.to_string()]))
     } else {
-        refuse!("a constant has a value");
+        refuse!("a constant needs a value");
     };
     one(array.into())
 }

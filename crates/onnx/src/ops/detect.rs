@@ -1,4 +1,4 @@
-//! Ops on boxes: which of them stay, and what is inside. The host reads the boxes.
+//! Ops on boxes: non-maximum suppression and region pooling. The host reads the boxes.
 
 use super::Default::{Float, Int, Text};
 use super::{Row, one, row};
@@ -27,7 +27,7 @@ pub const ROWS: &[Row] = &[
     .since(10),
 ];
 
-/// A box by its corners: least and most along both axes.
+/// A box by its corners: minimum and maximum along both axes.
 fn corners(numbers: &[f64], centered: bool) -> [f64; 4] {
     let [a, b, c, d] = [numbers[0], numbers[1], numbers[2], numbers[3]];
     if centered {
@@ -37,7 +37,7 @@ fn corners(numbers: &[f64], centered: bool) -> [f64; 4] {
     }
 }
 
-/// The common part of two boxes, of what both cover.
+/// Intersection over union of two boxes.
 fn overlap(a: &[f64; 4], b: &[f64; 4]) -> f64 {
     let side = |axis: usize| a[axis + 2].min(b[axis + 2]) - a[axis].max(b[axis]);
     let area = |x: &[f64; 4]| (x[2] - x[0]) * (x[3] - x[1]);
@@ -83,7 +83,7 @@ fn suppressed(call: &Call) -> Result<Vec<Value>> {
     one(Array::ints(Kind::I64, vec![chosen.len() / 3, 3], chosen).into())
 }
 
-/// Four neighbors of a point of a picture, with their weights; none if it is outside.
+/// The four neighbors of a point of an image, with their weights; zero weights if it is outside.
 fn neighbors(y: f64, x: f64, height: usize, width: usize) -> [(usize, f64); 4] {
     if y < -1.0 || y > height as f64 || x < -1.0 || x > width as f64 || y.is_nan() || x.is_nan() {
         return [(0, 0.0); 4];
@@ -106,7 +106,7 @@ fn aligned(call: &Call) -> Result<Vec<Value>> {
     let (x, rois) = (call.input(0)?, call.input(1)?);
     let ([batch, channels, height, width], [many, 4]) = (&x.shape()?[..], &rois.shape()?[..]) else {
         refuse!(
-            "a picture of four axes and boxes of four numbers are wanted: {:?}, {:?}",
+            "an image with four axes and boxes of four numbers are needed: {:?}, {:?}",
             x.shape()?,
             rois.shape()?
         );
@@ -118,7 +118,7 @@ fn aligned(call: &Call) -> Result<Vec<Value>> {
     let [rows, columns, ratio] = [sizes[0], sizes[1], sizes[2]];
     let pictures = call.input(2)?.ints()?;
     if pictures.len() != many || pictures.iter().any(|&n| n < 0 || n >= batch as i64) || height * width == 0 {
-        refuse!("boxes name pictures that are not there: {pictures:?} of {batch}");
+        refuse!("boxes refer to missing images: {pictures:?} of {batch}");
     }
     let total = count(&[many, channels, rows, columns])?;
     let half = call.version >= 16 && call.text("coordinate_transformation_mode")? == "half_pixel";

@@ -1,4 +1,4 @@
-//! Ops that work element by element: arithmetic, activations, comparisons, logic, bits, conversions.
+//! Elementwise ops: arithmetic, activations, comparisons, logic, bits, conversions.
 
 use farad_tensor::Tensor;
 
@@ -259,7 +259,7 @@ fn softplus(x: f64) -> f64 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// The error function: its series near zero, a continued fraction far from it.
+/// The error function: its series near zero, a continued fraction elsewhere.
 fn erf(x: f64) -> f64 {
     let size = x.abs();
     if size > 6.0 {
@@ -277,9 +277,9 @@ fn erf(x: f64) -> f64 {
     (1.0 - (-x * x).exp() / (fraction * std::f64::consts::PI.sqrt())).copysign(x)
 }
 
-/// The angle of a tangent. Halved twice by `tan(a / 2) = t / (1 + √(1 + t²))`, then its series.
+/// The arctangent. The angle is halved twice by `tan(a / 2) = t / (1 + √(1 + t²))`, then the series is used.
 fn arc_tangent(x: &Tensor) -> Tensor {
-    // Beyond one the angle is a right one less that of the inverse; the choice keeps both sides finite.
+    // Beyond one, the angle is π/2 minus that of the reciprocal; the select keeps both sides finite.
     let size = x.abs();
     let far = size.greater(1.0);
     let near = far.select(&size.maximum(1.0).recip(), &size);
@@ -295,7 +295,8 @@ fn arc_tangent(x: &Tensor) -> Tensor {
     far.select(&(right - &angle), &angle) * x.sign()
 }
 
-/// `x` to the power of `y`. A whole power of a tensor is made of products, so that it holds below zero, too.
+/// `x` to the power of `y`. An integer power of a tensor is computed by products, so that negative bases work,
+/// too.
 fn power(x: &Value, y: &Value) -> Result<Value> {
     if let (Value::Device(tensor, kind), Value::Host(array)) = (x, y)
         && array.len() == 1
@@ -344,7 +345,7 @@ fn converted(call: &Call, kind: Kind) -> Result<Value> {
     x.cast(kind, saturate)
 }
 
-/// Numbers as powers of two: the next one up, down, or the nearest.
+/// Numbers rounded to powers of two: the next one up, down, or the nearest.
 fn powers_of_two(x: &Array, mode: &str, saturate: bool) -> Result<Array> {
     let kind = Kind::F8E8M0;
     let power = |x: f64| {
@@ -382,7 +383,7 @@ fn powers_of_two(x: &Array, mode: &str, saturate: bool) -> Result<Array> {
     x.map(kind, power)
 }
 
-/// The same bits as another kind.
+/// The same bits reinterpreted as another kind.
 fn bits_as(array: &Array, kind: Kind) -> Result<Array> {
     if array.kind.bits() != kind.bits() || kind.class() == Class::Text {
         refuse!("widths differ: {} as {kind} ({} vs {} bits)", array.kind, array.kind.bits(), kind.bits());

@@ -1,8 +1,8 @@
-//! Ops that take and put elements by position: gather, scatter and their relatives.
+//! Ops that read and write elements by position: gather, scatter and their relatives.
 //!
-//! Positions that are on a device already stay there for `Gather` and `GatherElements` (tokens, what is largest); others are
-//! read on the host and checked there. What is put is found from the other side: for every element of the result, where it
-//! comes from. So everything is a gather, gradients included.
+//! Positions that are already on a device stay there for `Gather` and `GatherElements` (tokens, argmax); others
+//! are read and checked on the host. A scatter is inverted: for every element of the result, the host finds
+//! where it comes from. So everything is a gather, including gradients.
 
 use farad_tensor::{DType, Tensor};
 
@@ -57,7 +57,7 @@ pub const ROWS: &[Row] = &[
         let (x, index, updates) = (call.input(0)?, call.input(1)?, call.input(2)?);
         let (starts, shape, inner) = tuples(&x.shape()?, index, 0)?;
         if updates.shape()? != shape {
-            refuse!("updates do not fit: {:?} vs {shape:?}", updates.shape()?);
+            refuse!("updates do not match: {:?} vs {shape:?}", updates.shape()?);
         }
         let targets: Vec<usize> =
             starts.iter().flat_map(|&start| (0..inner).map(move |at| start + at)).collect();
@@ -102,7 +102,8 @@ pub const ROWS: &[Row] = &[
     .of("ai.onnx.ml"),
 ];
 
-/// Floats and positions that are both on a device; positions count from the start. The device reports positions out of range.
+/// Floats and positions that are both on a device; negative positions are resolved. The device reports
+/// positions out of range.
 fn on_device<'a>(x: &'a Value, index: &Value, size: usize) -> Option<(&'a Tensor, Kind, Tensor)> {
     match (x, index) {
         (Value::Device(x, kind @ (Kind::F32 | Kind::F16)), Value::Device(index, _))
@@ -118,24 +119,24 @@ fn on_device<'a>(x: &'a Value, index: &Value, size: usize) -> Option<(&'a Tensor
     }
 }
 
-/// Positions that may count from the end, checked.
+/// Positions, which may be negative (counted from the end), resolved and checked.
 fn places(index: &[i64], size: usize) -> Result<Vec<usize>> {
     let mut places = Vec::with_capacity(index.len());
     for &at in index {
         let place = if at < 0 { at.wrapping_add(size as i64) } else { at };
         if !(0..size as i64).contains(&place) {
-            refuse!("a position outside ({at} of {size})");
+            refuse!("a position out of range ({at} of {size})");
         }
         places.push(place as usize);
     }
     Ok(places)
 }
 
-/// Flat positions in `own` of an index of its rank along an axis.
+/// Flat positions in `own` for an index with its rank, along an axis.
 fn elements(own: &[usize], shape: &[usize], index: &[i64], axis: usize) -> Result<Vec<usize>> {
     let fits = |other: usize| other == axis || shape[other] <= own[other];
     if shape.len() != own.len() || !(0..own.len()).all(fits) {
-        refuse!("an index does not fit: {shape:?} in {own:?} along axis {axis}");
+        refuse!("an index does not match: {shape:?} in {own:?} along axis {axis}");
     }
     let strides = strides(own);
     let places = places(index, own[axis])?;
@@ -147,12 +148,14 @@ fn elements(own: &[usize], shape: &[usize], index: &[i64], axis: usize) -> Resul
         .collect())
 }
 
-/// Where the slices of an index of tuples start, the result's shape, and the size of a slice.
+/// For an index of coordinate tuples: the offsets of the slices, the result's shape, and the size of a slice.
 fn tuples(own: &[usize], index: &Value, batch: usize) -> Result<(Vec<usize>, Vec<usize>, usize)> {
     let shape = index.shape()?;
-    let Some((&width, leading)) = shape.split_last() else { refuse!("an index has an axis of positions") };
+    let Some((&width, leading)) = shape.split_last() else {
+        refuse!("an index needs an axis of coordinates")
+    };
     if batch > leading.len() || batch + width > own.len() || shape[..batch] != own[..batch] {
-        refuse!("an index does not fit: {shape:?} in {own:?}");
+        refuse!("an index does not match: {shape:?} in {own:?}");
     }
     let all = strides(own);
     let inner: usize = own[batch + width..].iter().product();
@@ -179,14 +182,14 @@ fn scatter_elements(call: &Call) -> Result<Vec<Value>> {
     let axis = x.axis(call.int("axis")?)?;
     let shape = index.shape()?;
     if updates.shape()? != shape {
-        refuse!("updates do not fit: {:?} vs {shape:?}", updates.shape()?);
+        refuse!("updates do not match: {:?} vs {shape:?}", updates.shape()?);
     }
     let targets = elements(&x.shape()?, &shape, &index.ints()?, axis)?;
     let reduction = if call.row.name == "Scatter" { "none" } else { call.text("reduction")? };
     one(put(x, &targets, updates, reduction)?)
 }
 
-/// `x` with updates put at flat positions, in order.
+/// `x` with updates written at flat positions, in order.
 fn put(x: &Value, targets: &[usize], updates: &Value, reduction: &str) -> Result<Value> {
     let (shape, size) = (x.shape()?, x.len()?);
     if x.kind()? != updates.kind()? {
@@ -194,7 +197,7 @@ fn put(x: &Value, targets: &[usize], updates: &Value, reduction: &str) -> Result
     }
     let op = match reduction {
         "none" => {
-            // The last that is put stays.
+            // The last write wins.
             let mut from: Vec<usize> = (0..size).collect();
             targets.iter().enumerate().for_each(|(place, &target)| from[target] = size + place);
             let both = Value::concat(&[x.reshape(&[size])?, updates.reshape(&[targets.len()])?], 0)?;
@@ -206,7 +209,7 @@ fn put(x: &Value, targets: &[usize], updates: &Value, reduction: &str) -> Result
         "min" => BinaryFunction::Min,
         other => refuse!("no such reduction: {other}"),
     };
-    // In rounds: each takes one update per element, or the element itself where there is none.
+    // In rounds: each takes one update per element, or a neutral one where there is none.
     let mut y = x.clone();
     let mut left: Vec<(usize, usize)> = targets.iter().copied().enumerate().collect();
     while !left.is_empty() {
@@ -232,7 +235,7 @@ fn tensor_scatter(call: &Call) -> Result<Vec<Value>> {
     let axis = x.axis(call.int("axis")?)?;
     let circular = call.text("mode")? == "circular";
     if axis == 0 || new.len() != shape.len() || (0..shape.len()).any(|a| a != axis && new[a] != shape[a]) {
-        refuse!("an update does not fit: {new:?} in {shape:?} along axis {axis}");
+        refuse!("an update does not match: {new:?} in {shape:?} along axis {axis}");
     }
     let starts = match call.optional(2) {
         Some(starts) => super::movement::sizes(&starts.ints()?)?,
@@ -250,7 +253,7 @@ fn tensor_scatter(call: &Call) -> Result<Vec<Value>> {
             place %= shape[axis].max(1);
         }
         if place >= shape[axis] {
-            refuse!("an update reaches beyond the end ({place} vs {})", shape[axis]);
+            refuse!("an update goes beyond the end ({place} vs {})", shape[axis]);
         }
         targets.push((0..new.len()).map(|a| own[a] * if a == axis { place } else { at[a] }).sum());
     }

@@ -1,6 +1,7 @@
-//! Products and convolutions of integers of eight bits.
+//! Products and convolutions of 8-bit integers.
 //!
-//! Devices multiply them as floats. Sums are exact: where they could pass 24 bits, one operand goes in two halves of four.
+//! Devices multiply them as floats. Sums are exact: where they could exceed 24 bits, one operand is split into
+//! two halves of four bits.
 
 use farad_tensor::{DType, Tensor};
 
@@ -13,7 +14,7 @@ use crate::kind::Kind;
 use crate::refuse;
 use crate::value::Value;
 
-/// The most terms whose products of eight bits each add up within a float's 24.
+/// The most terms for which the sum of products of 8-bit integers fits in a float's 24 bits.
 const EXACT_TERMS: usize = 256;
 
 pub const ROWS: &[Row] = &[
@@ -70,7 +71,7 @@ fn wide(call: &Call, place: usize) -> Result<Value> {
     Value::Host(call.input(place)?.host()?).cast(Kind::F64, true)
 }
 
-/// Along what an operand's zeros stand, if there are several.
+/// The axis along which an operand has several zero points.
 #[derive(Clone, Copy, PartialEq)]
 enum QuantizedSide {
     Rows,
@@ -78,11 +79,11 @@ enum QuantizedSide {
     Channels,
 }
 
-/// Integers less their zero, in f32 on the device.
+/// Integers minus their zero point, in f32 on the device.
 fn centered(call: &Call, place: usize, zero: Option<&Value>, side: QuantizedSide) -> Result<Value> {
     let x = call.input(place)?;
     if !x.kind()?.is_int() || x.kind()?.bits() > 8 {
-        refuse!("integers of eight bits are needed ({})", x.kind()?);
+        refuse!("8-bit integers are needed ({})", x.kind()?);
     }
     let wide = x.cast(Kind::F32, true)?.on(call.device)?;
     let Some(zero) = zero else { return Ok(wide) };
@@ -99,7 +100,7 @@ fn centered(call: &Call, place: usize, zero: Option<&Value>, side: QuantizedSide
     wide.sub(&zero)
 }
 
-/// The sums of an op that is linear in its second operand, as i64 on the host.
+/// The exact result of an op that is linear in its second operand, as i64 on the host.
 fn exact(terms: usize, w: &Value, op: impl Fn(&Value) -> Result<Value>) -> Result<Value> {
     let whole = |value: Value| value.cast(Kind::I64, true);
     if terms <= EXACT_TERMS {

@@ -1,4 +1,4 @@
-//! Losses of classes.
+//! Classification losses.
 
 use super::Default::{AnInt, Text};
 use super::{Row, row};
@@ -20,12 +20,12 @@ pub const ROWS: &[Row] = &[
     }),
 ];
 
-/// Minus the logarithm of the right class's probability, weighted and folded.
+/// The negative log-likelihood of the right class, weighted and reduced.
 fn likelihood(call: &Call, logits: &Value) -> Result<Value> {
     let shape = logits.shape()?;
     let labels = call.input(1)?.ints()?;
     if shape.len() < 2 || call.input(1)?.shape()? != [&shape[..1], &shape[2..]].concat() {
-        refuse!("labels do not fit: {:?} for {shape:?}", call.input(1)?.shape()?);
+        refuse!("labels do not match: {:?} for {shape:?}", call.input(1)?.shape()?);
     }
     let (classes, inner) = (shape[1], shape[2..].iter().product::<usize>());
     let ignored = if call.has("ignore_index") { Some(call.int("ignore_index")?) } else { None };
@@ -39,7 +39,7 @@ fn likelihood(call: &Call, logits: &Value) -> Result<Value> {
             continue;
         }
         if !(0..classes as i64).contains(&label) {
-            refuse!("a label outside ({label} of {classes})");
+            refuse!("a label out of range ({label} of {classes})");
         }
         places.push((at / inner.max(1) * classes + label as usize) * inner + at % inner.max(1));
         factors.push(match &weights {

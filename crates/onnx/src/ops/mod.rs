@@ -1,7 +1,7 @@
-//! Every op that is known: one row per op, with its versions, operands, attributes and rule.
+//! All supported ops: one row per op, with its versions, operands, attributes and rule.
 //!
-//! Invariant: a rule checks what it is given and returns errors; it looks at `call.version` where an op's meaning has
-//! changed. A new op is a row in the list of its family.
+//! Invariant: a rule checks its inputs and returns errors. It tests `call.version` where the definition of an
+//! op has changed. To add an op, add a row to the list of its family.
 
 mod attention;
 mod control;
@@ -33,25 +33,25 @@ use crate::proto::NodeProto;
 use crate::refuse;
 use crate::value::Value;
 
-/// An attribute's type, and its default where it has one.
+/// An attribute's type, and its default if it has one.
 pub enum Default {
     /// An integer.
     Int(i64),
     /// A number.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(&'static str),
     /// An integer without a default.
     AnInt,
     /// A number without a default.
     AFloat,
-    /// A text without a default.
+    /// A string without a default.
     AText,
     /// Integers.
     Ints,
     /// Numbers.
     Floats,
-    /// Texts.
+    /// Strings.
     Texts,
     /// A tensor.
     Tensor,
@@ -61,17 +61,17 @@ pub enum Default {
 
 /// One op.
 pub struct Row {
-    /// The set of ops; empty for ONNX's own.
+    /// The domain; empty for ONNX's own ops.
     pub domain: &'static str,
     /// The op's name.
     pub name: &'static str,
-    /// The first and the last version of the set in which the rule holds.
+    /// The first and the last opset version for which the rule is valid.
     pub versions: (i64, i64),
-    /// The least and the most operands.
+    /// The minimum and the maximum number of operands.
     pub inputs: (usize, usize),
     /// Attributes with their types and defaults.
     pub attributes: &'static [(&'static str, Default)],
-    /// Operands that are settings or statistics: not learned if they are tensors of the file.
+    /// Operands that are settings or statistics: they are not learned if they are tensors of the file.
     pub fixed: &'static [usize],
     /// What it computes.
     pub rule: fn(&Call) -> Result<Vec<Value>>,
@@ -102,7 +102,7 @@ impl Row {
         Row { fixed, ..self }
     }
 
-    /// What is wrong with a node's operands and attributes.
+    /// Checks a node's operands and attributes; returns what is wrong.
     pub fn check(&self, node: &NodeProto, attributes: &Attributes) -> std::result::Result<(), String> {
         let (least, most) = self.inputs;
         let found = node.input.len();
@@ -128,15 +128,15 @@ impl Row {
                     | (Default::Graph, Attribute::Graph(_))
             );
             if !fits {
-                return Err(format!("the attribute {name} is of another type"));
+                return Err(format!("the attribute {name} has another type"));
             }
         }
         Ok(())
     }
 }
 
-/// Placeholder for an op that is missing, so that one error can name all missing ops.
-pub static UNKNOWN: Row = row("unknown", (0, MANY), &[], |_| refuse!("the op is not known"));
+/// Placeholder for an unsupported op, so that one error can name all of them.
+pub static UNKNOWN: Row = row("unknown", (0, MANY), &[], |_| refuse!("unknown op"));
 
 const FAMILIES: &[&[Row]] = &[
     attention::ROWS,
@@ -166,7 +166,7 @@ pub fn all() -> impl Iterator<Item = &'static Row> {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
-/// The row of an op in a version of its set.
+/// The row of an op for an opset version.
 pub fn find(domain: &str, name: &str, version: i64) -> Option<&'static Row> {
     static TABLE: OnceLock<HashMap<(&'static str, &'static str), &'static Row>> = OnceLock::new();
     let table = TABLE.get_or_init(|| all().map(|row| ((row.domain, row.name), row)).collect());

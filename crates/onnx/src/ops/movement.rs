@@ -1,4 +1,4 @@
-//! Ops that move elements: shapes, orders, parts, padding, blocks.
+//! Ops that move elements: reshape, transpose, slices, padding, blocks.
 
 use super::Default::{AFloat, AnInt, Int, Ints, Text};
 use super::{MANY, Row, one, row};
@@ -28,7 +28,7 @@ pub const ROWS: &[Row] = &[
             None => (0..shape.len()).filter(|&axis| shape[axis] == 1).collect(),
         };
         if let Some(&axis) = axes.iter().find(|&&axis| shape[axis] != 1) {
-            refuse!("only axes of size one go: {shape:?} axis {axis} ({} vs 1)", shape[axis]);
+            refuse!("only axes of size one can be removed: {shape:?} axis {axis} ({} vs 1)", shape[axis]);
         }
         let left: Vec<usize> =
             (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
@@ -75,7 +75,7 @@ pub const ROWS: &[Row] = &[
             return one(x.full_like(&whole, 0.0)?);
         }
         let mut y = x.clone();
-        // One axis at a time, so that there are never many.
+        // One axis at a time, so that the rank stays small.
         for (axis, &times) in repeats.iter().enumerate().filter(|(_, times)| **times > 1) {
             y = Value::concat(&vec![y.clone(); times.min(1 << 16)], axis)?;
         }
@@ -101,7 +101,7 @@ pub const ROWS: &[Row] = &[
             }
         };
         if sizes.iter().try_fold(0usize, |sum, &part| sum.checked_add(part)) != Some(size) {
-            refuse!("parts do not add up: {sizes:?} ({size})");
+            refuse!("sizes of the parts do not add up: {sizes:?} ({size})");
         }
         let mut start = 0;
         let mut parts = Vec::new();
@@ -129,7 +129,7 @@ pub const ROWS: &[Row] = &[
     row("SpaceToDepth", (1, 1), &[("blocksize", AnInt), ("mode", Text("DCR"))], |call| {
         let (n, c, h, w, block) = picture(call)?;
         if block == 0 || !h.is_multiple_of(block) || !w.is_multiple_of(block) {
-            refuse!("blocks do not divide the picture ({h} × {w} by {block})");
+            refuse!("blocks do not divide the image ({h} × {w} by {block})");
         }
         let (h, w) = (h / block, w / block);
         let x = call.input(0)?.reshape(&[n, c, h, block, w, block])?;
@@ -157,7 +157,7 @@ pub const ROWS: &[Row] = &[
     }),
 ];
 
-/// Sizes that are not below zero.
+/// Sizes, checked to be nonnegative.
 pub fn sizes(list: &[i64]) -> Result<Vec<usize>> {
     let mut sizes = Vec::with_capacity(list.len());
     for &size in list {
@@ -180,7 +180,7 @@ fn reshaped(own: &[usize], wanted: &[i64], zero: bool) -> Result<Vec<usize>> {
             }
             0 if !zero => match own.get(place) {
                 Some(&size) => shape.push(size),
-                None => refuse!("no axis {place} to take over: {own:?} as {wanted:?}"),
+                None => refuse!("no axis {place} to copy the size from: {own:?} as {wanted:?}"),
             },
             _ => shape.extend(sizes(&[size])?),
         }
@@ -191,7 +191,7 @@ fn reshaped(own: &[usize], wanted: &[i64], zero: bool) -> Result<Vec<usize>> {
             shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size)).unwrap_or(0),
         );
         if others == 0 || count % others != 0 {
-            refuse!("elements do not fit: {own:?} as {wanted:?} ({count} vs {others})");
+            refuse!("element counts differ: {own:?} as {wanted:?} ({count} vs {others})");
         }
         shape[place] = count / others;
     }
@@ -204,7 +204,7 @@ fn picture(call: &Call) -> Result<(usize, usize, usize, usize, usize)> {
     let [n, c, h, w] = shape[..] else { refuse!("four axes are needed: {shape:?}") };
     match usize::try_from(block) {
         Ok(block) if block < 1 << 16 => Ok((n, c, h, w, block)),
-        _ => refuse!("not a size of blocks: {block}"),
+        _ => refuse!("not a block size: {block}"),
     }
 }
 
@@ -256,7 +256,7 @@ fn pad(call: &Call) -> Result<Vec<Value>> {
     for (place, &axis) in axes.iter().enumerate() {
         let (before, after) = (pads[place], pads[place + axes.len()]);
         if before.max(after) > 1 << 40 || before.min(after) < -(1 << 40) {
-            refuse!("too much around axis {axis} ({before}, {after})");
+            refuse!("too much padding around axis {axis} ({before}, {after})");
         }
         widths[axis] = (before, after);
     }

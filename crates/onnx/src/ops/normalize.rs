@@ -1,4 +1,4 @@
-//! Ops that normalize: by batch, instance, layer, group, root mean square, neighborhood.
+//! Normalization ops: batch, instance, layer, group, root mean square, local response.
 
 use super::Default::{AnInt, Float, Int, Ints};
 use super::{Row, one, row};
@@ -90,7 +90,7 @@ pub const ROWS: &[Row] = &[
             let size = super::movement::sizes(&[call.int("size")?])?[0];
             let mut widths = vec![(0, 0); x.rank()?];
             if size == 0 || size > 1 << 12 || widths.len() < 2 {
-                refuse!("not a size of a neighborhood: {size}");
+                refuse!("not a neighborhood size: {size}");
             }
             widths[1] = (((size - 1) / 2) as i64, (size - 1 - (size - 1) / 2) as i64);
             let squares = x.squared()?.pad(&widths, 0.0)?;
@@ -105,19 +105,19 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
-/// The first operand in f32 if it is narrower, and its own kind.
+/// The first operand, converted to f32 if it is narrower, and its original kind.
 fn wide(call: &Call) -> Result<(Value, Kind)> {
     let x = call.input(0)?;
     let kind = x.kind()?;
     Ok((if kind == Kind::F16 || kind == Kind::BF16 { x.cast(Kind::F32, true)? } else { x.clone() }, kind))
 }
 
-/// One number per channel, shaped to spread over `x`.
+/// One number per channel, reshaped to broadcast over `x`.
 fn along(value: &Value, x: &Value) -> Result<Value> {
     let mut shape = vec![1; x.rank()?];
     match shape.get_mut(1) {
         Some(size) => *size = x.size(1)?,
-        None => refuse!("there is no axis of channels: {:?}", x.shape()?),
+        None => refuse!("there is no channel axis: {:?}", x.shape()?),
     }
     value.reshape(&shape)
 }
@@ -126,7 +126,7 @@ fn inverse_root(variance: &Value, epsilon: f64) -> Result<Value> {
     variance.plus(epsilon)?.apply(|x| 1.0 / x.sqrt(), |x| x.rsqrt())
 }
 
-/// Mean zero and variance one along axes; with the mean and the inverse deviation.
+/// Normalized to mean zero and variance one along axes; also returns the mean and the inverse deviation.
 fn standard(x: &Value, axes: &[usize], epsilon: f64) -> Result<(Value, Value, Value)> {
     let mean = x.fold(Fold::Mean, axes, true)?;
     let away = x.sub(&mean)?;

@@ -1,4 +1,4 @@
-//! Products: matrices, sums over indices, determinants, Fourier transforms.
+//! Products: matrices, einsum, determinants, Fourier transforms.
 
 use super::Default::{AText, Float, Int};
 use super::{MANY, Row, one, row};
@@ -36,7 +36,7 @@ pub const ROWS: &[Row] = &[
             let c = if beta == 1.0 { c.clone() } else { c.scaled(beta)? };
             let y = product.add(&c)?;
             if y.shape()? != product.shape()? {
-                refuse!("the bias does not fit: {:?} vs {:?}", c.shape()?, product.shape()?);
+                refuse!("the bias does not match: {:?} vs {:?}", c.shape()?, product.shape()?);
             }
             one(y)
         },
@@ -64,7 +64,7 @@ pub const ROWS: &[Row] = &[
         let size = match call.int("p")? {
             1 => x.apply(f64::abs, |x| x.abs())?.fold(Fold::Sum, &[axis], true)?,
             2 => x.squared()?.fold(Fold::Sum, &[axis], true)?.apply(f64::sqrt, |x| x.sqrt())?,
-            p => refuse!("p is one or two ({p})"),
+            p => refuse!("p must be 1 or 2 ({p})"),
         };
         // Zeros stay zeros.
         let zero = size.compare(crate::pointwise::Compare::Equal, &size.number(0.0)?)?;
@@ -90,7 +90,7 @@ fn determinant(mut a: Vec<f64>, n: usize) -> f64 {
     product
 }
 
-/// A sum over named indices. Operands are multiplied from left to right; an index is summed once nobody needs it.
+/// Einsum. Operands are multiplied from left to right; an index is summed as soon as no later operand needs it.
 fn einsum(equation: &str, operands: &[Value]) -> Result<Value> {
     let text: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (left, right) = match text.split_once("->") {
@@ -108,7 +108,7 @@ fn einsum(equation: &str, operands: &[Value]) -> Result<Value> {
         dots = dots.max(labels.iter().filter(|label| label.is_ascii_digit()).count());
         named.push(labels);
     }
-    // The axes of an ellipsis are digits, the last one being 0, so that they line up from the right.
+    // The axes of an ellipsis are named by digits, the last one 0, so that they align from the right.
     let ellipsis: Vec<char> = (0..dots).rev().map(|n| char::from(b'0' + n as u8)).collect();
     let result: Vec<char> = match right {
         Some(right) => right.replace("...", &ellipsis.iter().collect::<String>()).chars().collect(),
@@ -147,18 +147,18 @@ fn einsum(equation: &str, operands: &[Value]) -> Result<Value> {
 fn labels(term: &str, rank: usize, equation: &str) -> Result<Vec<char>> {
     let letters = term.replace("...", "");
     if !letters.chars().all(|c| c.is_ascii_alphabetic()) {
-        refuse!("{equation}: an index is a letter");
+        refuse!("{equation}: an index must be a letter");
     }
     let Some(dots) =
         rank.checked_sub(letters.len()).filter(|&dots| dots <= 8 && (dots == 0 || term.contains("...")))
     else {
-        refuse!("{equation}: the term {term} does not fit rank {rank}");
+        refuse!("{equation}: the term {term} does not match rank {rank}");
     };
     let digits: String = (0..dots).rev().map(|n| char::from(b'0' + n as u8)).collect();
     Ok(term.replace("...", &digits).chars().collect())
 }
 
-/// Axes of one name become one: their diagonal.
+/// Merges axes with the same name: takes their diagonal.
 fn diagonal(value: &Value, labels: &mut Vec<char>) -> Result<Value> {
     let mut value = value.clone();
     while let Some((first, second)) = twice(labels) {
@@ -183,7 +183,7 @@ fn twice(labels: &[char]) -> Option<(usize, usize)> {
     (0..labels.len()).find_map(|b| (0..b).find(|&a| labels[a] == labels[b]).map(|a| (a, b)))
 }
 
-/// The product of two operands as one of matrices: batch, rows, columns, and what is summed.
+/// The product of two operands as a batched matrix product: batch, rows, columns, and terms.
 fn paired(
     a: &Value,
     left: &[char],
@@ -256,7 +256,7 @@ fn transformed(x: &Value, axis: usize, length: usize, inverse: bool, onesided: b
     widths[axis] = (0, length as i64 - size as i64);
     let x = x.pad(&widths, 0.0)?;
     let parts = x.size(rank - 1)?;
-    // One side of an inverse is a half that stands for the whole.
+    // The one-sided input of an inverse transform represents the whole spectrum.
     let bins = if onesided && !inverse { length / 2 + 1 } else { length };
     crate::array::count(&[length, bins])?;
     let turn = std::f64::consts::TAU / length.max(1) as f64 * if inverse { 1.0 } else { -1.0 };
@@ -291,7 +291,7 @@ fn stft(call: &Call) -> Result<Vec<Value>> {
     let length = match (call.optional(3), window) {
         (Some(length), _) => super::movement::sizes(&[length.int()?])?[0],
         (None, Some(window)) => window.len()?,
-        (None, None) => refuse!("neither a window nor a length of frames"),
+        (None, None) => refuse!("neither a window nor a frame length"),
     };
     if step == 0 || length == 0 || length > size {
         refuse!("frames do not fit ({length} by {step} in {size})");
@@ -318,7 +318,7 @@ fn affine_grid(call: &Call) -> Result<Vec<Value>> {
     let strides = crate::host::strides(spatial);
     let mut data = Vec::with_capacity(points * (axes + 1));
     for point in 0..points {
-        // x comes first, and it is the last axis.
+        // x comes first, but it is the last axis.
         for axis in (0..axes).rev() {
             let (at, n) = ((point / strides[axis] % spatial[axis]) as f64, spatial[axis] as f64);
             data.push(if corners {

@@ -1,4 +1,4 @@
-//! Ops between floats and few bits.
+//! Quantization: conversion between floats and narrow integers.
 
 use farad_tensor::DType;
 
@@ -33,7 +33,7 @@ pub const ROWS: &[Row] = &[
         };
         let zero = zero.map(|zero| along(call, x, &zero.cast(Kind::F64, true)?)).transpose()?;
         let wide = Value::Host(x.host()?).cast(Kind::F64, true)?;
-        // The quotient is rounded as the kind of the scale has it.
+        // The quotient is rounded to the kind of the scale.
         let quotient = wide
             .div(&along(call, x, &scale.cast(Kind::F64, true)?)?)?
             .cast(Kind::F32, true)?
@@ -45,7 +45,7 @@ pub const ROWS: &[Row] = &[
         let x = call.input(0)?;
         let scale = call.input(1)?;
         let kind = call.kind("output_dtype")?.unwrap_or(scale.kind()?);
-        // What was quantized on the device comes back there.
+        // Values quantized on the device are dequantized there.
         if let (Value::Device(..), Kind::F32) = (x, kind) {
             let wide = x.cast(Kind::F32, true)?;
             let zero =
@@ -79,7 +79,8 @@ pub const ROWS: &[Row] = &[
     }),
 ];
 
-/// Floats on a device as integers of 16 bits or less, held there in 32. `None` for all else.
+/// Floats on a device quantized to integers of 16 bits or less, stored there in 32 bits. `None` in all other
+/// cases.
 fn quantized(call: &Call, x: &Value) -> Result<Option<Value>> {
     let zero = call.optional(2);
     let kind = match zero {
@@ -95,7 +96,7 @@ fn quantized(call: &Call, x: &Value) -> Result<Option<Value>> {
         return Ok(None);
     }
     let (least, most) = kind.range();
-    // As a tensor: by a number known beforehand, devices may multiply with its inverse.
+    // As a tensor: with a constant divisor, devices may multiply by its reciprocal.
     let scale = Value::of(along(call, x, scale)?.host()?.upload_as(DType::F32, call.device)?);
     let mut y = x.div(&scale)?.apply(f64::round_ties_even, |x| x.round())?;
     if let Some(zero) = zero {
@@ -107,7 +108,7 @@ fn quantized(call: &Call, x: &Value) -> Result<Option<Value>> {
     }
 }
 
-/// A quotient as the nearest number of a kind that its zero moves.
+/// A quotient rounded to the nearest number of a kind, shifted by its zero point.
 pub fn rounded(quotient: &Value, zero: Option<&Value>, kind: Kind, saturate: bool) -> Result<Value> {
     if kind.is_float() {
         let moved = zero.map_or(Ok(quotient.clone()), |zero| quotient.add(zero))?;
@@ -119,7 +120,7 @@ pub fn rounded(quotient: &Value, zero: Option<&Value>, kind: Kind, saturate: boo
     moved.apply(|x| x.clamp(least as f64, most as f64), |x| x.clone())?.cast(kind, true)
 }
 
-/// A scale or zero so that it spreads over `x`: one number, one per slice of an axis, or one per block.
+/// A scale or zero point shaped to broadcast over `x`: one number, one per slice of an axis, or one per block.
 fn along(call: &Call, x: &Value, value: &Value) -> Result<Value> {
     let (shape, own) = (x.shape()?, value.shape()?);
     if value.len()? == 1 {
@@ -133,7 +134,7 @@ fn along(call: &Call, x: &Value, value: &Value) -> Result<Value> {
         return value.reshape(&spread);
     }
     if block == 0 || own.len() != shape.len() {
-        refuse!("a scale does not fit: {own:?} for {shape:?}");
+        refuse!("a scale does not match: {own:?} for {shape:?}");
     }
     let places: Vec<usize> = (0..shape[axis]).map(|at| at / block).collect();
     value.take(axis, &places)

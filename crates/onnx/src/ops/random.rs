@@ -1,4 +1,4 @@
-//! Ops that draw numbers. They are Farad's own: the attribute `seed` is not looked at, `farad::seed` is.
+//! Random ops. They use Farad's random numbers: the attribute `seed` is ignored, `farad::seed` applies.
 
 use farad_tensor::{DType, Tensor};
 
@@ -49,7 +49,7 @@ fn uniform(call: &Call, shape: &[usize], kind: Kind) -> Result<Vec<Value>> {
     as_kind(call, Value::of(drawn * (high - low) + low), kind)
 }
 
-/// In the element type that the node names, or else in this one.
+/// Converts to the element type that the node names, otherwise to this one.
 fn as_kind(call: &Call, drawn: Value, kind: Kind) -> Result<Vec<Value>> {
     one(drawn.cast(call.kind("dtype")?.unwrap_or(kind), true)?)
 }

@@ -1,6 +1,7 @@
-//! Recurrent layers: the gates of all positions from one product, then one loop over the positions.
+//! Recurrent layers: one product computes the input part of the gates at all positions, then one loop runs over
+//! the positions.
 //!
-//! On devices the loop is a scan, so that what is compiled does not grow with the sequence.
+//! On devices the loop is a scan, so the compiled program does not grow with the sequence.
 
 use farad_tensor::Tensor;
 use farad_tensor::engine::sequence::scan_along;
@@ -62,17 +63,17 @@ struct Direction<'a> {
     cell: RecurrentCell,
     width: usize,
     activations: Vec<RecurrentActivation<'a>>,
-    /// Sums before activations stay between this number and its negative.
+    /// Sums before activations are clamped to this magnitude.
     clip: Option<f64>,
     recurrence: Value,
-    /// The recurrence's own bias, which a GRU may need apart.
+    /// The recurrence's own bias, which a GRU may need separately.
     bias: Option<Value>,
     peepholes: Option<Value>,
     after_product: bool,
     coupled: bool,
 }
 
-/// An activation with its numbers.
+/// An activation with its parameters.
 struct RecurrentActivation<'a> {
     name: &'a str,
     alpha: f64,
@@ -80,7 +81,7 @@ struct RecurrentActivation<'a> {
 }
 
 impl<'a> RecurrentActivation<'a> {
-    /// Takes the numbers that it needs from what is left of the node's lists.
+    /// Takes the parameters that it needs from the front of the node's lists.
     fn of(name: &'a str, alphas: &mut &[f64], betas: &mut &[f64]) -> RecurrentActivation<'a> {
         fn next(list: &mut &[f64], default: f64) -> f64 {
             let Some((&first, rest)) = list.split_first() else { return default };
@@ -171,7 +172,7 @@ impl Direction<'_> {
         }
     }
 
-    /// One step of a sequence that may have ended: then the state stays, and zeros come out.
+    /// One step of a sequence that may have ended: then the state stays unchanged, and the output is zero.
     fn masked(&self, x: &Value, seen: Option<&Value>, h: &Value, c: &Value) -> Result<(Value, Value, Value)> {
         let (new_h, new_c) = self.step(x, h, c)?;
         let Some(seen) = seen else { return Ok((new_h.clone(), new_h, new_c)) };
@@ -180,7 +181,7 @@ impl Direction<'_> {
         Ok((output, seen.select(&new_h, h)?, cell))
     }
 
-    /// All positions: what comes out `[steps, batch, width]`, the last state, the last cell.
+    /// All positions: the outputs `[steps, batch, width]`, the last state, the last cell.
     fn run(
         &self,
         gates: &Value,
@@ -261,10 +262,10 @@ fn layer(call: &Call, cell: RecurrentCell) -> Result<Vec<Value>> {
     if recurrent != [1 + both as usize, gates * width, width]
         || weight.shape()? != [directions, gates * width, inputs]
     {
-        refuse!("weights do not fit: {:?}, {recurrent:?}", weight.shape()?);
+        refuse!("weights do not match: {:?}, {recurrent:?}", weight.shape()?);
     }
     if steps == 0 || steps > 1 << 20 {
-        refuse!("so many positions are not run ({steps})");
+        refuse!("too many positions ({steps})");
     }
     let seen = match call.optional(4) {
         Some(lengths) => Some(seen(&lengths.ints()?, steps, batch)?),
@@ -290,7 +291,7 @@ fn layer(call: &Call, cell: RecurrentCell) -> Result<Vec<Value>> {
         if h.shape()? != [batch, width]
             || cell == RecurrentCell::Long && cells_before.shape()? != [batch, width]
         {
-            refuse!("a state does not fit: {:?} ([{batch}, {width}])", h.shape()?);
+            refuse!("a state does not match: {:?} ([{batch}, {width}])", h.shape()?);
         }
         let (row, h, c) = own.run(&gates_of, seen.as_ref(), (h, cells_before), reverse)?;
         rows.push(row.unsqueeze(1)?);
@@ -330,7 +331,7 @@ fn one_direction<'a>(
     let defaults = cell.activations();
     let activations = match call.texts("activations") {
         Some(names) if names.len() >= defaults.len() * (direction + 1) => {
-            // Those of the other direction take their numbers first.
+            // The activations of the other direction take their parameters first.
             let mut numbers = (
                 call.floats("activation_alpha").unwrap_or_default(),
                 call.floats("activation_beta").unwrap_or_default(),
@@ -345,7 +346,7 @@ fn one_direction<'a>(
     };
     let clip = if call.has("clip") { Some(call.float("clip")?) } else { None };
     if clip.is_some_and(|most| most.is_nan() || most < 0.0) {
-        refuse!("clip is below zero ({clip:?})");
+        refuse!("clip is negative ({clip:?})");
     }
     let peepholes = match (cell, call.optional(7)) {
         (RecurrentCell::Long, Some(all)) => Some(all.on(call.device)?.at(0, direction)?),
@@ -370,7 +371,7 @@ fn one_direction<'a>(
     })
 }
 
-/// What the inputs give to the gates of all positions, with the biases.
+/// The contribution of the inputs, with the biases, to the gates of all positions.
 fn gates_before(
     call: &Call,
     cell: RecurrentCell,
@@ -388,7 +389,7 @@ fn gates_before(
     if own.bias.is_none() {
         return product.add(&of_inputs.add(&of_state)?);
     }
-    // The last gate of a GRU adds its second bias where the state is.
+    // The last gate of a GRU adds its second bias together with the state.
     let zero = x.full_like(&[width], 0.0)?;
     product.add(&of_inputs.add(&Value::concat(&[of_state.narrow(0, 0, 2 * width)?, zero], 0)?)?)
 }

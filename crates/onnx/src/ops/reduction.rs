@@ -1,4 +1,4 @@
-//! Ops that fold axes: sums and their relatives, positions of extremes, the largest k, running sums, softmax.
+//! Ops that reduce axes: sums and their relatives, argmax, top-k, cumulative sums, softmax.
 
 use farad_tensor::Tensor;
 
@@ -62,7 +62,7 @@ pub const ROWS: &[Row] = &[
                 None => call.int("k")?,
             };
             let (axis, largest) = (x.axis(call.int("axis")?)?, call.flag("largest")?);
-            let Ok(k) = usize::try_from(k) else { refuse!("k is below zero ({k})") };
+            let Ok(k) = usize::try_from(k) else { refuse!("k is negative ({k})") };
             let (values, places) = x.top(axis, k, largest)?;
             Ok(vec![values, places])
         },
@@ -108,7 +108,7 @@ fn absolute(x: &Value) -> Result<Value> {
     if x.kind()?.is_int() { x.apply_whole(i64::wrapping_abs) } else { x.apply(f64::abs, |x| x.abs()) }
 }
 
-/// By floats, also of integers.
+/// Computes in floats, even for integers.
 fn through(x: &Value, host: fn(f64) -> f64, device: fn(&Tensor) -> Tensor) -> Result<Value> {
     let kind = x.kind()?;
     if kind.is_float() {
@@ -126,12 +126,12 @@ fn logarithm(x: &Value) -> Result<Value> {
 }
 
 impl Value {
-    /// `e` to its power.
+    /// The exponential.
     pub fn exp(&self) -> Result<Value> {
         self.apply(f64::exp, |x| x.exp())
     }
 
-    /// Along one axis: by an op of tensors, or by what it is made of.
+    /// Along one axis: by a tensor op, or by the ops that it is composed of.
     fn apply_along(
         &self,
         axis: usize,
@@ -173,7 +173,7 @@ fn log_sum_exp(x: &Value, axes: &[usize], keep: bool) -> Result<Value> {
     if keep { Ok(whole) } else { whole.fold(Fold::Sum, axes, false) }
 }
 
-/// The axes to fold; `None` if there is nothing to do.
+/// The axes to reduce; `None` if there is nothing to do.
 fn axes(call: &Call) -> Result<Option<Vec<usize>>> {
     let x = call.input(0)?;
     let rank = x.rank()?;
@@ -192,7 +192,7 @@ fn axes(call: &Call) -> Result<Option<Vec<usize>>> {
 fn extreme(call: &Call, fold: Fold) -> Result<Vec<Value>> {
     let Some(axes) = axes(call)? else { return one(call.input(0)?.clone()) };
     let x = call.input(0)?;
-    // Truth values on a device are read: they have no largest there.
+    // Booleans on a device are read by the host, because devices have no maximum of them.
     let x = if x.kind()? == Kind::Bool { Value::Host(x.host()?) } else { x.clone() };
     one(x.fold(fold, &axes, call.flag("keepdims")?)?)
 }
@@ -261,11 +261,11 @@ fn host_running(array: &Array, axis: usize, product: bool) -> Result<Array> {
             Array::floats(array.kind, shape, run!(x, |a: f64, b: f64| a + b, |a: f64, b: f64| a * b))
         }
         Data::Int(x) => Array::ints(array.kind, shape, run!(x, i64::wrapping_add, i64::wrapping_mul)),
-        Data::Text(_) => refuse!("texts are not added"),
+        Data::Text(_) => refuse!("strings cannot be added"),
     })
 }
 
-/// Along one axis since version 13; before, over all axes from one on.
+/// Along one axis since version 13; before that, over all axes starting at one.
 fn soft(call: &Call, rule: fn(&Value, usize) -> Result<Value>) -> Result<Vec<Value>> {
     let x = call.input(0)?;
     if call.version >= 13 {

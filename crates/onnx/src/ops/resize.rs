@@ -1,4 +1,4 @@
-//! Resize: every axis is a product with a matrix of weights, or slices at the nearest positions.
+//! Resize: along every axis, a product with a matrix of weights, or a gather of the nearest positions.
 
 use super::Default::{Float, Floats, Int, Ints, Text};
 use super::{Row, one, row};
@@ -53,7 +53,7 @@ pub const ROWS: &[Row] = &[
     .fixed(&[1]),
 ];
 
-/// One axis: its size, by how much it grows, what it becomes, and which part of it is meant.
+/// One axis: its size, its scale, its target size, and the region that is used.
 struct ResizeAxis {
     size: usize,
     scale: f64,
@@ -91,7 +91,7 @@ impl ResizeRule<'_> {
         }
     }
 
-    /// Where an output element lies in the input; `None` outside a region.
+    /// The position of an output element in the input; `None` outside of the region.
     fn place(&self, axis: &ResizeAxis, at: usize) -> Result<Option<f64>> {
         let (x, size, scale) = (at as f64, axis.size as f64, axis.scale);
         let width = scale * size;
@@ -115,7 +115,7 @@ impl ResizeRule<'_> {
                 }
                 own
             }
-            other => refuse!("no such mode of coordinates: {other}"),
+            other => refuse!("no such coordinate mode: {other}"),
         }))
     }
 
@@ -141,12 +141,12 @@ impl ResizeRule<'_> {
             }
             "floor" => low,
             "ceil" => low + 1.0,
-            other => refuse!("no such mode of rounding: {other}"),
+            other => refuse!("no such rounding mode: {other}"),
         };
         Ok(at.clamp(0.0, size as f64 - 1.0) as usize)
     }
 
-    /// How much an element counts that lies this far away.
+    /// The weight of an element at this distance.
     fn weight(&self, distance: f64) -> f64 {
         let (x, a) = (distance.abs(), self.cubic);
         match self.mode {
@@ -171,14 +171,14 @@ impl ResizeRule<'_> {
             return self.filled(y, axis, &places);
         }
         if !x.kind()?.is_float() {
-            refuse!("only floats lie between others ({})", x.kind()?);
+            refuse!("interpolation needs floats ({})", x.kind()?);
         }
         let reach = if self.mode == "cubic" { 2.0 } else { 1.0 };
         let stretch = if self.antialias { of.scale.min(1.0) } else { 1.0 };
         if reach / stretch > 4096.0 {
-            refuse!("too many elements become one along axis {axis}: {} to {}", of.size, of.target);
+            refuse!("too many elements are merged into one along axis {axis}: {} to {}", of.size, of.target);
         }
-        // Where each element of the result comes from, and how much of it.
+        // The sources of each element of the result, with their weights.
         let mut sources: Vec<Vec<(usize, f64)>> = Vec::with_capacity(of.target);
         for place in &places {
             let Some(place) = *place else {
@@ -201,7 +201,7 @@ impl ResizeRule<'_> {
         self.filled(mixed(x, axis, of.size, &sources)?, axis, &places)
     }
 
-    /// Outside a region is a number of its own.
+    /// Elements outside of the region get a fixed number.
     fn filled(&self, y: Value, axis: usize, places: &[Option<f64>]) -> Result<Value> {
         if places.iter().all(|place| place.is_some()) {
             return Ok(y);
@@ -274,7 +274,8 @@ fn resize(call: &Call) -> Result<Vec<Value>> {
     one(y)
 }
 
-/// Elements along an axis as weighted sums of others: by position where there are few of them, else as a product.
+/// Elements along an axis as weighted sums of others: by gathers if there are few sources, otherwise as a
+/// product.
 fn mixed(x: &Value, axis: usize, size: usize, sources: &[Vec<(usize, f64)>]) -> Result<Value> {
     let (kind, most) = (x.kind()?, sources.iter().map(|taps| taps.len()).max().unwrap_or(0));
     if most > 4 {

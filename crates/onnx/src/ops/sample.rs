@@ -1,7 +1,7 @@
-//! Ops that sample pictures between their points: by a grid, and convolutions whose windows bend.
+//! Ops that sample images between pixels: grid sampling, and deformable convolutions.
 //!
-//! Positions are floats on the device. Each point is read with its neighbors and weighted, so gradients go to the picture
-//! and to the positions.
+//! Positions are floats on the device. Each point is a weighted sum of its neighbors, so gradients reach the
+//! image and the positions.
 
 use farad_tensor::{DType, Tensor};
 
@@ -38,7 +38,7 @@ pub const ROWS: &[Row] = &[
     .since(19),
 ];
 
-/// What stands outside of a picture.
+/// How pixels outside of the image are handled.
 #[derive(Clone, Copy, PartialEq)]
 enum Outside {
     Zeros,
@@ -46,7 +46,7 @@ enum Outside {
     Reflection,
 }
 
-/// How a point is made of its neighbors.
+/// How a point is interpolated from its neighbors.
 #[derive(Clone, Copy, PartialEq)]
 enum Between {
     Nearest,
@@ -54,17 +54,17 @@ enum Between {
     Cubic,
 }
 
-/// How an axis of a picture is read.
+/// How an axis of an image is sampled.
 struct SampleAxis {
     size: usize,
-    /// Where reflections turn.
+    /// Where reflections occur.
     ends: (f64, f64),
     outside: Outside,
     between: Between,
 }
 
 impl SampleAxis {
-    /// Positions that were outside, brought inside.
+    /// Moves positions outside of the image inside.
     fn inside(&self, at: &Tensor) -> Tensor {
         let (low, high) = self.ends;
         let moved = match self.outside {
@@ -82,7 +82,7 @@ impl SampleAxis {
     /// The neighbors of positions, with their weights.
     fn neighbors(&self, at: &Tensor) -> Vec<(Tensor, Tensor)> {
         let at = if self.between == Between::Nearest { at.round() } else { at.clone() };
-        // Of cubics only the neighbors are brought inside, as PyTorch does.
+        // For cubic interpolation only the neighbors are moved inside, as in PyTorch.
         let at = if self.between == Between::Cubic { at } else { self.inside(&at) };
         let low = at.floor();
         let rest = &at - &low;
@@ -117,9 +117,10 @@ impl SampleAxis {
     }
 }
 
-/// A picture `[batch, channels, space]` at positions `[batch, 1, points]` per axis: `[batch, channels, points]`.
+/// An image `[batch, channels, space]` sampled at positions `[batch, 1, points]` per axis:
+/// `[batch, channels, points]`.
 fn sample(x: &Tensor, axes: &[SampleAxis], at: &[Tensor]) -> Tensor {
-    // Places in the flat picture and weights, one axis after the other.
+    // Positions in the flattened image and weights, one axis after another.
     let mut points: Option<Vec<(Tensor, Tensor)>> = None;
     for (axis, at) in axes.iter().zip(at) {
         let neighbors = axis.neighbors(at);
@@ -141,14 +142,14 @@ fn sample(x: &Tensor, axes: &[SampleAxis], at: &[Tensor]) -> Tensor {
     sum.unwrap_or_else(|| x.clone())
 }
 
-/// A float of devices, by place.
+/// A float operand that devices support, by index.
 fn floats(call: &Call, place: usize) -> Result<(Tensor, Vec<usize>)> {
     match call.on_device(place)? {
         Value::Device(tensor, Kind::F32 | Kind::F16) => {
             let shape = tensor.shape().to_vec();
             Ok((tensor, shape))
         }
-        other => refuse!("floats of 16 or 32 bits are sampled ({})", other.kind()?),
+        other => refuse!("sampling needs floats of 16 or 32 bits ({})", other.kind()?),
     }
 }
 
@@ -162,7 +163,7 @@ fn grid_sample(call: &Call) -> Result<Vec<Value>> {
         || shape.contains(&0)
         || points.contains(&0)
     {
-        refuse!("a grid does not fit: {points:?} for {shape:?}");
+        refuse!("a grid does not match: {points:?} for {shape:?}");
     }
     let outside = match call.text("padding_mode")? {
         "zeros" => Outside::Zeros,
@@ -184,7 +185,7 @@ fn grid_sample(call: &Call) -> Result<Vec<Value>> {
     let (mut axes, mut places) = (Vec::new(), Vec::new());
     for axis in 0..space {
         let size = shape[axis + 2];
-        // The last number of a point belongs to the first axis.
+        // The last coordinate of a point belongs to the first axis.
         let n = grid.narrow(2, space - 1 - axis, 1).reshape([points[0], 1, count]);
         let (ends, at) = if corners {
             ((0.0, size as f64 - 1.0), (n + 1.0) * (0.5 * (size as f64 - 1.0)))
@@ -205,7 +206,7 @@ fn deform_conv(call: &Call) -> Result<Vec<Value>> {
     let numbers = |name: &str, count: usize, default: i64| -> Result<Vec<usize>> {
         let list = super::movement::sizes(call.ints(name).unwrap_or(&vec![default; count]))?;
         if list.len() != count || list.iter().any(|&n| n > 1 << 16) {
-            refuse!("{name} do not fit: {list:?}");
+            refuse!("{name} do not match: {list:?}");
         }
         Ok(list)
     };
@@ -219,7 +220,7 @@ fn deform_conv(call: &Call) -> Result<Vec<Value>> {
     let groups = super::movement::sizes(&[call.int("group")?, call.int("offset_group")?])?;
     let ([group, parts], taps) = ([groups[0], groups[1]], rows * columns);
     if group == 0 || parts == 0 || strides.contains(&0) || taps == 0 || taps > 1 << 10 || shape.contains(&0) {
-        refuse!("sizes do not fit: {shape:?}, {kernel:?}");
+        refuse!("sizes do not match: {shape:?}, {kernel:?}");
     }
     let out = |axis: usize, size: usize, taps: usize| {
         let reach = dilations[axis] * (taps - 1) + 1;
@@ -235,7 +236,7 @@ fn deform_conv(call: &Call) -> Result<Vec<Value>> {
         || offsets != [n, parts * taps * 2, high, wide]
         || mask.as_ref().is_some_and(|(_, shape)| *shape != [n, parts * taps, high, wide])
     {
-        refuse!("offsets do not fit: {offsets:?} for {shape:?}, {kernel:?} in {group} groups");
+        refuse!("offsets do not match: {offsets:?} for {shape:?}, {kernel:?} in {group} groups");
     }
     let count = high * wide;
     shape_of(&[n, channels, taps, count])?;
@@ -279,7 +280,7 @@ fn deform_conv(call: &Call) -> Result<Vec<Value>> {
     }
 }
 
-/// Where a tap of a window reads along an axis before it bends, for every output.
+/// The position that a tap of a window reads along an axis before its offset, for every output.
 fn base(
     axis: usize,
     tap: usize,

@@ -1,4 +1,4 @@
-//! Ops on lists of tensors, and on values that may not be there.
+//! Ops on lists of tensors, and on optional values.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub const ROWS: &[Row] = &[
     }),
     row("ConcatFromSequence", (1, 1), &[("axis", AnInt), ("new_axis", Int(0))], |call| {
         let mut parts = list(call, 0)?.to_vec();
-        let Some(first) = parts.first() else { refuse!("nothing to join") };
+        let Some(first) = parts.first() else { refuse!("nothing to concatenate") };
         let new = call.flag("new_axis")?;
         let axis = resolve(call.int("axis")?, first.rank()? + new as usize)?;
         if new {
@@ -37,7 +37,7 @@ pub const ROWS: &[Row] = &[
     row("SequenceInsert", (2, 3), &[], |call| {
         let mut all = list(call, 0)?.to_vec();
         let place = match call.optional(2) {
-            // Behind the last is a place, too.
+            // The position after the last is allowed, too.
             Some(place) => resolve(place.int()?, all.len() + 1)?,
             None => all.len(),
         };
@@ -63,11 +63,7 @@ pub const ROWS: &[Row] = &[
             let given = (0..call.inputs.len()).map(own).collect::<Result<Vec<Value>>>()?;
             let made = call.run("body", given)?;
             if made.len() < results.len() {
-                refuse!(
-                    "a body gives fewer results than are asked for ({} vs {})",
-                    made.len(),
-                    results.len()
-                );
+                refuse!("a body returns fewer results than are used ({} vs {})", made.len(), results.len());
             }
             results.iter_mut().zip(made).for_each(|(list, value)| list.push(value));
         }
@@ -98,7 +94,7 @@ fn split(call: &Call) -> Result<Vec<Value>> {
         Some(sizes) => super::movement::sizes(&sizes.ints()?)?,
     };
     if sizes.iter().try_fold(0usize, |sum, &part| sum.checked_add(part)) != Some(size) {
-        refuse!("parts do not add up: {sizes:?} ({size})");
+        refuse!("sizes of the parts do not add up: {sizes:?} ({size})");
     }
     // Without sizes, parts may lose their axis.
     let flat = call.optional(1).is_none() && !call.flag("keepdims")?;

@@ -1,4 +1,4 @@
-//! Ops that bring windows back: where the largest was, and pictures from their columns.
+//! Ops that invert windows: max unpooling, and images from columns.
 
 use super::Default::Ints;
 use super::{Row, one, row};
@@ -19,7 +19,7 @@ pub const ROWS: &[Row] = &[
 fn numbers(call: &Call, name: &str, count: usize, default: i64) -> Result<Vec<usize>> {
     let list = super::movement::sizes(call.ints(name).unwrap_or(&vec![default; count]))?;
     if list.len() != count || list.iter().any(|&n| n > 1 << 24) {
-        refuse!("{name} do not fit ({} vs {count})", list.len());
+        refuse!("{name} do not match ({} vs {count})", list.len());
     }
     Ok(list)
 }
@@ -30,7 +30,7 @@ fn max_unpool(call: &Call) -> Result<Vec<Value>> {
     let Some(kernel) = call.ints("kernel_shape") else { refuse!("kernel_shape is missing") };
     let (kernel, axes) = (super::movement::sizes(kernel)?, kernel.len());
     if shape.len() != axes + 2 || places.shape()? != shape || shape.contains(&0) {
-        refuse!("positions do not fit: {:?} for {shape:?}", places.shape()?);
+        refuse!("positions do not match: {:?} for {shape:?}", places.shape()?);
     }
     let (steps, pads) = (numbers(call, "strides", axes, 1)?, numbers(call, "pads", 2 * axes, 0)?);
     let mut whole = shape[..2].to_vec();
@@ -45,14 +45,14 @@ fn max_unpool(call: &Call) -> Result<Vec<Value>> {
     for (n, at) in places.ints()?.into_iter().enumerate() {
         match usize::try_from(at).ok().and_then(|at| from.get_mut(at)) {
             Some(place) => *place = n,
-            None => refuse!("a position outside: {at} of {whole:?}"),
+            None => refuse!("a position out of range: {at} of {whole:?}"),
         }
     }
     let y = x.pick(&whole, &from)?;
     let Some(wanted) = call.optional(2) else { return one(y) };
     let wanted = super::movement::sizes(&wanted.ints()?)?;
     if wanted.len() != whole.len() {
-        refuse!("the shape of the result does not fit: {wanted:?} for {whole:?}");
+        refuse!("the shape of the result does not match: {wanted:?} for {whole:?}");
     }
     let more = wanted.iter().zip(&whole).map(|(&wanted, &own)| (0, wanted as i64 - own as i64));
     one(y.pad(&more.collect::<Vec<_>>(), 0.0)?)
@@ -76,7 +76,7 @@ fn col2im(call: &Call) -> Result<Vec<Value>> {
         || rows % taps != 0
         || steps.contains(&0)
     {
-        refuse!("blocks do not fit: {block:?} for {:?}", x.shape()?);
+        refuse!("blocks do not match: {block:?} for {:?}", x.shape()?);
     }
     let mut windows = Vec::new();
     for axis in 0..axes {
@@ -87,14 +87,14 @@ fn col2im(call: &Call) -> Result<Vec<Value>> {
         }
     }
     if count(&windows)? != columns {
-        refuse!("columns do not fit: {columns} vs {windows:?}");
+        refuse!("columns do not match: {columns} vs {windows:?}");
     }
     let (channels, space) = (rows / taps, count(&image)?);
     let x = x.reshape(&[n, channels, taps, columns])?;
     let (of_image, of_block, of_windows) = (strides(&image), strides(&block), strides(&windows));
     let mut sum: Option<Value> = None;
     for tap in 0..taps {
-        // Every point of the picture is in one window at most at this place of the block.
+        // At this offset in the block, every pixel is in at most one window.
         let window = |point: usize| {
             let mut flat = 0;
             for axis in 0..axes {
@@ -117,8 +117,8 @@ fn col2im(call: &Call) -> Result<Vec<Value>> {
     }
 }
 
-/// Where the largest element of each window stands in the whole input: `taps` gives the places of a window in the axes of
-/// space, `None` where it reaches outside.
+/// The position of the largest element of each window in the whole input. `taps` returns the positions of a
+/// window in the spatial axes, with `None` where it extends outside.
 pub fn largest(
     x: &Value,
     outputs: &[usize],
@@ -135,7 +135,7 @@ pub fn largest(
     let result = [&shape[..2], outputs].concat();
     let mut places = Vec::with_capacity(count(&result)?);
     let own = strides(&shape[2..]);
-    // A place counted with the first axis of space fastest.
+    // A position counted with the first spatial axis fastest.
     let turned = |place: usize| {
         let (mut flat, mut width) = (0, 1);
         for axis in 0..own.len() {
@@ -149,9 +149,9 @@ pub fn largest(
         for window in &all {
             let value = |place: usize| data[slab * space + place];
             let inside = window.iter().flatten().copied();
-            // The first of equals.
+            // The first of equal elements.
             let best = inside.reduce(|best, place| if value(place) > value(best) { place } else { best });
-            let Some(best) = best else { refuse!("a window is all outside") };
+            let Some(best) = best else { refuse!("a window lies completely outside") };
             places.push((slab * space + if by_columns { turned(best) } else { best }) as i64);
         }
     }

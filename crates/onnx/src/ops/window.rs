@@ -1,4 +1,4 @@
-//! Ops with windows over space: convolutions, transposed convolutions, pooling.
+//! Ops with windows over spatial axes: convolutions, transposed convolutions, pooling.
 
 use farad_tensor::{ConvOptions, Tensor};
 
@@ -12,7 +12,7 @@ use crate::reduce::Fold;
 use crate::refuse;
 use crate::value::{Value, shape_of};
 
-/// The most elements of a window that is looked at one by one.
+/// The most elements of a window that is processed element by element.
 const MOST_TAPS: usize = 1 << 12;
 
 pub const CONV: &[(&str, super::Default)] = &[
@@ -81,12 +81,12 @@ pub const ROWS: &[Row] = &[
 fn global(x: &Value, fold: Fold) -> Result<Vec<Value>> {
     let rank = x.rank()?;
     if rank < 3 {
-        refuse!("there are no axes of space: {:?}", x.shape()?);
+        refuse!("there are no spatial axes: {:?}", x.shape()?);
     }
     one(x.fold(fold, &(2..rank).collect::<Vec<_>>(), true)?)
 }
 
-/// How a window moves over the axes of space.
+/// How a window moves over the spatial axes.
 struct PoolWindows {
     sizes: Vec<usize>,
     kernel: Vec<usize>,
@@ -101,7 +101,7 @@ fn numbers(call: &Call, name: &str, axes: usize, default: usize, least: usize) -
     let Some(list) = call.ints(name) else { return Ok(vec![default; axes]) };
     let list = super::movement::sizes(list)?;
     if list.len() != axes || list.iter().any(|&n| n < least || n > 1 << 24) {
-        refuse!("{name} do not fit {axes} axes: {list:?}");
+        refuse!("{name} do not match {axes} axes: {list:?}");
     }
     Ok(list)
 }
@@ -142,7 +142,7 @@ impl PoolWindows {
             };
             let stride = strides[axis];
             let mut count = room / stride + 1;
-            // A last window that begins inside counts where sizes are rounded up.
+            // If sizes are rounded up, a last window that starts inside counts.
             if ceil && !room.is_multiple_of(stride) && count * stride < sizes[axis] + before[axis] {
                 count += 1;
             }
@@ -151,7 +151,7 @@ impl PoolWindows {
         Ok(PoolWindows { sizes, kernel, strides, dilations, before, after, outputs })
     }
 
-    /// Every tap's part of the padded input, folded.
+    /// Reduces the shifted copies of the padded input, one per tap.
     fn fold(&self, x: &Value, around: f64, op: BinaryFunction) -> Result<Value> {
         let taps: usize = self.kernel.iter().product();
         if taps > MOST_TAPS {
@@ -188,7 +188,7 @@ impl PoolWindows {
         }
     }
 
-    /// The places of a window in the axes of space, `None` outside.
+    /// The positions of a window in the spatial axes, `None` outside.
     fn taps(&self, flat: usize) -> Vec<Option<usize>> {
         let (outputs, kernel, own) =
             [&self.outputs, &self.kernel, &self.sizes].map(|sizes| crate::host::strides(sizes)).into();
@@ -205,7 +205,7 @@ impl PoolWindows {
         (0..self.kernel.iter().product()).map(place).collect()
     }
 
-    /// By how many elements each output is divided.
+    /// The divisor of each output of average pooling.
     fn counts(&self, padding: bool) -> Result<Vec<f64>> {
         let along = |axis: usize, output: usize| {
             let start = output * self.strides[axis];
@@ -233,16 +233,16 @@ fn operands(call: &Call) -> Result<(Tensor, Tensor)> {
         (Value::Device(x, Kind::F32 | Kind::F16), Value::Device(weight, Kind::F32 | Kind::F16)) => {
             Ok((x, weight))
         }
-        (x, _) => refuse!("convolutions are of floats of 16 or 32 bits ({})", x.kind()?),
+        (x, _) => refuse!("convolutions need floats of 16 or 32 bits ({})", x.kind()?),
     }
 }
 
-/// The number of groups, if input and weight fit.
+/// The number of groups, if input and weight match.
 fn groups(call: &Call, x: &Tensor, weight: &Tensor, transposed: bool) -> Result<usize> {
     let (input, kernel) = (x.shape(), weight.shape());
     let group = super::movement::sizes(&[call.int("group")?])?[0];
     if !(3..=5).contains(&input.rank()) || kernel.rank() != input.rank() {
-        refuse!("one to three axes of space are needed: {input}, {kernel}");
+        refuse!("one to three spatial axes are needed: {input}, {kernel}");
     }
     let channels = if transposed { kernel[0] } else { kernel[1].saturating_mul(group) };
     let divided = if group == 0 { 1 } else { kernel[0] % group };
@@ -252,7 +252,7 @@ fn groups(call: &Call, x: &Tensor, weight: &Tensor, transposed: bool) -> Result<
     Ok(group)
 }
 
-/// With one number per channel added.
+/// Adds one number per channel.
 fn biased(call: &Call, y: Value) -> Result<Vec<Value>> {
     let Some(bias) = call.optional(2) else { return one(y) };
     let mut shape = vec![1; y.rank()?];
@@ -328,7 +328,7 @@ fn conv_transpose(call: &Call) -> Result<Vec<Value>> {
     let extra = numbers(call, "output_padding", axes, 0, 0)?;
     let pads = numbers(call, "pads", 2 * axes, 0, 0)?;
     if input[2..].contains(&0) {
-        refuse!("nothing to spread: {input}");
+        refuse!("an empty input: {input}");
     }
     let mut whole = vec![input[0], kernel[1].saturating_mul(group)];
     whole.extend((0..axes).map(|axis| {
@@ -340,7 +340,7 @@ fn conv_transpose(call: &Call) -> Result<Vec<Value>> {
         let options = ConvOptions::<N>::new().stride(array(&strides)).dilation(array(&dilations)).groups(group);
         x.convolve_transposed("conv_transpose", &weight, &options)
     });
-    // The whole result, of which edges are cut off or to which zeros are added.
+    // The complete result, whose edges are cut off or padded with zeros.
     let mut widths = vec![(0, 0); 2];
     let wanted = call.ints("output_shape").map(super::movement::sizes).transpose()?;
     for axis in 0..axes {

@@ -1,7 +1,8 @@
-//! The messages of an ONNX file, as structs that are read and written by hand: no protoc is needed.
+//! The messages of an ONNX file, as structs with hand-written encoding; protoc is not needed.
 //!
-//! Field names and numbers are those of `onnx.proto`; what Farad does not use is left out, and fields that are not known
-//! are skipped when a file is read. Start at [`ModelProto`] with [`Message::decode`] and [`Message::encode`].
+//! Field names and numbers are those of `onnx.proto`; fields that Farad does not use are left out, and unknown
+//! fields are skipped when a file is read. Start at [`ModelProto`] with [`Message::decode`] and
+//! [`Message::encode`].
 
 mod wire;
 
@@ -13,11 +14,11 @@ messages! {
     pub struct ModelProto {
         /// The version of the format.
         1 ir_version: i64,
-        /// Which program wrote it.
+        /// The name of the program that wrote it.
         2 producer_name: String,
-        /// Its version.
+        /// The version of that program.
         3 producer_version: String,
-        /// The model's own name space.
+        /// The model's own namespace.
         4 domain: String,
         /// The model's own version.
         5 model_version: i64,
@@ -25,9 +26,9 @@ messages! {
         6 doc_string: String,
         /// What it computes.
         7 graph: Option<GraphProto>,
-        /// Which versions of which sets of ops it uses.
+        /// The opset versions that it uses.
         8 opset_import: Vec<OperatorSetIdProto>,
-        /// Notes by name.
+        /// Metadata.
         14 metadata_props: Vec<StringStringEntryProto>,
         /// Functions that nodes call like ops.
         25 functions: Vec<FunctionProto>,
@@ -35,7 +36,7 @@ messages! {
 
     /// Nodes between inputs and outputs.
     pub struct GraphProto {
-        /// The ops, in an order in which they can run.
+        /// The ops, in topological order.
         1 node: Vec<NodeProto>,
         /// The graph's name.
         2 name: String,
@@ -43,19 +44,19 @@ messages! {
         5 initializer: Vec<TensorProto>,
         /// A description.
         10 doc_string: String,
-        /// What goes in.
+        /// The inputs.
         11 input: Vec<ValueInfoProto>,
-        /// What comes out.
+        /// The outputs.
         12 output: Vec<ValueInfoProto>,
-        /// What is known of values in between.
+        /// Types of intermediate values.
         13 value_info: Vec<ValueInfoProto>,
-        /// Constants with few elements that are not zero.
+        /// Constants with few nonzero elements.
         15 sparse_initializer: Vec<SparseTensorProto>,
-        /// Notes by name.
+        /// Metadata.
         16 metadata_props: Vec<StringStringEntryProto>,
     }
 
-    /// One op with the names of its operands and results. An empty name is a missing one.
+    /// One op with the names of its operands and results. An empty name means a missing operand or result.
     pub struct NodeProto {
         /// Operands.
         1 input: Vec<String>,
@@ -65,25 +66,25 @@ messages! {
         3 name: String,
         /// The op's name.
         4 op_type: String,
-        /// Settings.
+        /// Attributes.
         5 attribute: Vec<AttributeProto>,
         /// A description.
         6 doc_string: String,
-        /// The set of ops that has it; empty for ONNX's own.
+        /// The domain of the op; empty for ONNX's own.
         7 domain: String,
-        /// Which of several functions of one name is meant.
+        /// Selects one of several functions with the same name.
         8 overload: String,
     }
 
-    /// A setting of a node: `type` says which of the fields it is.
+    /// An attribute of a node: `type` says which of the fields it uses.
     pub struct AttributeProto {
-        /// The setting's name.
+        /// The attribute's name.
         1 name: String,
         /// A number.
         2 f: Option<f32>,
         /// An integer.
         3 i: Option<i64>,
-        /// A text.
+        /// A string.
         4 s: Option<Vec<u8>>,
         /// A tensor.
         5 t: Option<TensorProto>,
@@ -93,7 +94,7 @@ messages! {
         7 floats: Vec<f32>,
         /// Integers.
         8 ints: Vec<i64>,
-        /// Texts.
+        /// Strings.
         9 strings: Vec<Vec<u8>>,
         /// Tensors.
         10 tensors: Vec<TensorProto>,
@@ -103,47 +104,47 @@ messages! {
         13 doc_string: String,
         /// One of [`attribute_type`].
         20 r#type: i64,
-        /// Inside a function: the attribute of the calling node that it stands for.
+        /// Inside of a function: the attribute of the calling node whose value it takes.
         21 ref_attr_name: String,
-        /// A tensor with few elements that are not zero.
+        /// A tensor with few nonzero elements.
         22 sparse_tensor: Option<SparseTensorProto>,
     }
 
-    /// A tensor's numbers.
+    /// A tensor.
     pub struct TensorProto {
         /// Sizes of the axes.
         1 dims: Vec<i64>,
         /// One of [`data_type`].
         2 data_type: i64,
-        /// Numbers of f32.
+        /// f32 elements.
         4 float_data: Vec<f32>,
-        /// Integers of up to 32 bits, and f16 by their bits.
+        /// Integers of up to 32 bits, and f16 as bits.
         5 int32_data: Vec<i64>,
-        /// Texts.
+        /// Strings.
         6 string_data: Vec<Vec<u8>>,
-        /// Numbers of i64.
+        /// i64 elements.
         7 int64_data: Vec<i64>,
         /// The tensor's name.
         8 name: String,
-        /// All numbers as bytes, the smallest byte first.
+        /// All elements as bytes, little-endian.
         9 raw_data: Option<Vec<u8>>,
-        /// Numbers of f64.
+        /// f64 elements.
         10 double_data: Vec<f64>,
-        /// Numbers of u32 and u64.
+        /// u32 and u64 elements.
         11 uint64_data: Vec<u64>,
         /// A description.
         12 doc_string: String,
-        /// Where the bytes are if they stand in another file: `location`, `offset`, `length`.
+        /// Where the bytes are if they are in another file: `location`, `offset`, `length`.
         13 external_data: Vec<StringStringEntryProto>,
-        /// One if the bytes stand in another file.
+        /// 1 if the bytes are in another file.
         14 data_location: i64,
     }
 
-    /// A tensor with few elements that are not zero.
+    /// A tensor with few nonzero elements.
     pub struct SparseTensorProto {
-        /// These elements.
+        /// The nonzero elements.
         1 values: Option<TensorProto>,
-        /// Where they stand: by position, or one row of places each.
+        /// Their positions: linear, or one row of coordinates each.
         2 indices: Option<TensorProto>,
         /// Sizes of the axes.
         3 dims: Vec<i64>,
@@ -159,17 +160,17 @@ messages! {
         3 doc_string: String,
     }
 
-    /// What a value is.
+    /// The type of a value.
     pub struct TypeProto {
         /// A tensor.
         1 tensor_type: Option<TensorTypeProto>,
         /// A list of values of one type.
         4 sequence_type: Option<Box<ElementTypeProto>>,
-        /// A value or none.
+        /// An optional value.
         9 optional_type: Option<Box<ElementTypeProto>>,
     }
 
-    /// The type of what a list or an optional value holds.
+    /// The element type of a list or an optional value.
     pub struct ElementTypeProto {
         /// That type.
         1 elem_type: Option<TypeProto>,
@@ -189,7 +190,7 @@ messages! {
         1 dim: Vec<DimensionProto>,
     }
 
-    /// The size of an axis: a number, a name for one that is not known, or neither.
+    /// The size of an axis: a number, a name for a dynamic size, or neither.
     pub struct DimensionProto {
         /// The number.
         1 dim_value: Option<i64>,
@@ -197,7 +198,7 @@ messages! {
         2 dim_param: String,
     }
 
-    /// A set of ops and its version.
+    /// A domain and its opset version.
     pub struct OperatorSetIdProto {
         /// Its name; empty for ONNX's own.
         1 domain: String,
@@ -205,15 +206,15 @@ messages! {
         2 version: i64,
     }
 
-    /// A note.
+    /// A metadata entry.
     pub struct StringStringEntryProto {
         /// Its name.
         1 key: String,
-        /// Its text.
+        /// Its value.
         2 value: String,
     }
 
-    /// A function: nodes that calling nodes stand for.
+    /// A function: nodes that replace a calling node.
     pub struct FunctionProto {
         /// Its name.
         1 name: String,
@@ -227,19 +228,19 @@ messages! {
         7 node: Vec<NodeProto>,
         /// A description.
         8 doc_string: String,
-        /// Which versions of which sets of ops its nodes use.
+        /// The opset versions that its nodes use.
         9 opset_import: Vec<OperatorSetIdProto>,
-        /// The set of ops that it belongs to.
+        /// Its domain.
         10 domain: String,
         /// Attributes with a default.
         11 attribute_proto: Vec<AttributeProto>,
-        /// Which of several functions of one name it is.
+        /// Distinguishes functions with the same name.
         13 overload: String,
     }
 }
 
-/// What [`AttributeProto`] holds.
-#[allow(missing_docs)] // the names say it
+/// The types of [`AttributeProto`].
+#[allow(missing_docs)] // the names are self-explanatory
 pub mod attribute_type {
     pub const FLOAT: i64 = 1;
     pub const INT: i64 = 2;
@@ -255,7 +256,7 @@ pub mod attribute_type {
 }
 
 /// The element types of tensors, by their numbers in files.
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names are self-explanatory
 pub mod data_type {
     pub const FLOAT: i64 = 1;
     pub const UINT8: i64 = 2;
@@ -293,7 +294,7 @@ impl AttributeProto {
         AttributeProto { ints: values.to_vec(), ..AttributeProto::named(name, attribute_type::INTS) }
     }
 
-    /// A text.
+    /// A string.
     pub fn text(name: &str, value: &str) -> AttributeProto {
         AttributeProto {
             s: Some(value.as_bytes().to_vec()),
@@ -325,7 +326,7 @@ impl TensorProto {
         TensorProto::raw(name, shape, data_type::INT64, bytes)
     }
 
-    /// A tensor whose bytes are there already, the smallest byte of each number first.
+    /// A tensor from bytes that are already encoded, little-endian.
     pub fn raw(name: &str, shape: &[usize], data_type: i64, bytes: Vec<u8>) -> TensorProto {
         let dims = shape.iter().map(|&size| size as i64).collect();
         TensorProto { dims, data_type, name: name.to_string(), raw_data: Some(bytes), ..Default::default() }
@@ -333,7 +334,7 @@ impl TensorProto {
 }
 
 impl NodeProto {
-    /// A node of one of ONNX's own ops.
+    /// A node with one of ONNX's own ops.
     pub fn new(op: &str, inputs: &[&str], outputs: &[&str], attributes: Vec<AttributeProto>) -> NodeProto {
         let texts = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
         NodeProto {
@@ -347,7 +348,7 @@ impl NodeProto {
 }
 
 impl ValueInfoProto {
-    /// A tensor of this element type and shape; `None` is an axis of any size.
+    /// A tensor of this element type and shape; `None` for an axis of any size.
     pub fn tensor(name: &str, data_type: i64, shape: &[Option<usize>]) -> ValueInfoProto {
         let axis = |size: &Option<usize>| DimensionProto {
             dim_value: size.map(|size| size as i64),
@@ -361,7 +362,7 @@ impl ValueInfoProto {
 }
 
 impl ModelProto {
-    /// A model with this graph that uses one version of ONNX's own ops.
+    /// A model with this graph and this version of ONNX's own opset.
     pub fn new(graph: GraphProto, opset: i64) -> ModelProto {
         ModelProto {
             ir_version: 10,

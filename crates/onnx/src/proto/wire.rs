@@ -1,13 +1,13 @@
-//! The encoding of protocol buffers: numbers of variable length, fields with a number and a kind, messages inside
+//! The encoding of protocol buffers: variable-length numbers, fields with a number and a wire type, nested
 //! messages.
 //!
-//! Invariant: a read never looks beyond the bytes that it was given, never nests deeper than [`DEEPEST`], and asks for no
-//! memory that the bytes at hand do not pay for.
+//! Invariant: a read never goes beyond the given bytes, never nests deeper than [`DEEPEST`], and never
+//! allocates more memory than the available bytes justify.
 
-/// How deep messages may stand inside messages. ONNX itself needs about six per level of subgraphs.
+/// How deep messages may nest. ONNX itself needs about six levels per subgraph.
 pub const DEEPEST: usize = 100;
 
-/// Why bytes are no message: where, counted from the start of the file, and what.
+/// Why bytes are not a valid message: the position, counted from the start of the file, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireError {
     /// The byte at which reading stopped.
@@ -18,24 +18,24 @@ pub struct WireError {
 
 /// A message that can be read and written.
 pub trait Message: Default {
-    /// Takes one field; `false` if the message has no field of this number.
+    /// Reads one field; returns `false` if the message has no field with this number.
     fn field(&mut self, number: u64, value: WireValue<'_>, depth: usize) -> Result<bool, WireError>;
     /// Appends all fields.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// The message that stands in these bytes.
+    /// Decodes a message.
     fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         Self::read(Bytes { bytes, at: 0 }, 0)
     }
 
-    /// The bytes of the message.
+    /// Encodes the message.
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(&mut out);
         out
     }
 
-    /// The message in a part of a file, inside `depth` others.
+    /// Decodes the message in a part of a file, nested in `depth` others.
     fn read(mut bytes: Bytes<'_>, depth: usize) -> Result<Self, WireError> {
         if depth > DEEPEST {
             return bytes.fail("messages nest too deep");
@@ -58,24 +58,24 @@ impl<M: Message> Message for Box<M> {
     }
 }
 
-/// Bytes of a file that are not read yet.
+/// The bytes of a file that are not read yet.
 #[derive(Clone, Copy)]
 pub struct Bytes<'a> {
     bytes: &'a [u8],
-    /// Where they begin in the file.
+    /// Their offset in the file.
     at: usize,
 }
 
-/// One field's value as it stands in the file.
+/// One field's value as encoded in the file.
 #[derive(Clone, Copy)]
 pub enum WireValue<'a> {
-    /// A number of variable length.
+    /// A variable-length number.
     Number(u64, usize),
     /// Eight bytes.
     Double(u64, usize),
     /// Four bytes.
     Single(u32, usize),
-    /// Text, bytes, a message or many numbers.
+    /// A string, bytes, a message or packed numbers.
     Bytes(Bytes<'a>),
 }
 
@@ -129,7 +129,7 @@ impl<'a> Bytes<'a> {
                 }
             }
             5 => WireValue::Single(self.single()?, at),
-            _ => return self.fail("a field is of no known kind"),
+            _ => return self.fail("a field has an unknown wire type"),
         };
         Ok((key >> 3, value))
     }
@@ -141,7 +141,7 @@ impl<'a> WireValue<'a> {
             WireValue::Number(_, at) | WireValue::Double(_, at) | WireValue::Single(_, at) => at,
             WireValue::Bytes(bytes) => bytes.at,
         };
-        Err(WireError { place, what: "a field is of another kind than its number says" })
+        Err(WireError { place, what: "a field has the wrong wire type for its number" })
     }
 
     fn bytes(self) -> Result<Bytes<'a>, WireError> {
@@ -154,9 +154,9 @@ impl<'a> WireValue<'a> {
 
 /// A Rust type that can be a message's field.
 pub trait Field {
-    /// Takes a value that was read: replaces what is there, or appends to a list.
+    /// Stores a decoded value: replaces the old one, or appends to a list.
     fn take(&mut self, value: WireValue<'_>, depth: usize) -> Result<(), WireError>;
-    /// Appends the field, unless it has its default.
+    /// Appends the encoded field, unless it has its default value.
     fn put(&self, number: u64, out: &mut Vec<u8>);
 }
 
@@ -174,13 +174,13 @@ fn put_bytes(number: u64, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// A type of which one value stands in a field.
+/// A type with one value per field.
 trait Single: Sized {
     fn of(value: WireValue<'_>) -> Result<Self, WireError>;
     fn put_always(&self, number: u64, out: &mut Vec<u8>);
 }
 
-/// A number: lists of it stand in one field.
+/// A number; lists of it are packed into one field.
 trait Number: Single {
     fn next(bytes: &mut Bytes<'_>) -> Result<Self, WireError>;
     fn put_bare(&self, out: &mut Vec<u8>);
@@ -211,7 +211,7 @@ macro_rules! number {
         impl Field for Vec<$type> {
             fn take(&mut self, value: WireValue<'_>, _: usize) -> Result<(), WireError> {
                 match value {
-                    // Many numbers in one field.
+                    // Packed numbers.
                     WireValue::Bytes(mut bytes) => {
                         while !bytes.bytes.is_empty() {
                             self.push(<$type>::next(&mut bytes)?);
@@ -247,7 +247,7 @@ impl Single for String {
         let bytes = value.bytes()?;
         match std::str::from_utf8(bytes.bytes) {
             Ok(text) => Ok(text.to_string()),
-            Err(_) => bytes.fail("a text is not UTF-8"),
+            Err(_) => bytes.fail("a string is not UTF-8"),
         }
     }
     fn put_always(&self, number: u64, out: &mut Vec<u8>) {
@@ -329,7 +329,7 @@ impl<M: Message> Field for Vec<M> {
     }
 }
 
-/// Declares messages: a struct with a documented field per line, after its number in the file.
+/// Declares messages: a struct with one documented field per line, preceded by its number in the file.
 macro_rules! messages {
     ($($(#[$about:meta])* pub struct $name:ident {
         $($(#[$note:meta])* $number:literal $field:ident: $type:ty,)*

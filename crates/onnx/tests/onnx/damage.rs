@@ -1,9 +1,8 @@
-//! Damaged models, read and run: errors, never a panic, never more memory than a model of their size may take, never a long
-//! wait.
+//! Damaged models, read and run: the result is an error, never a panic, too much memory or a long wait.
 //!
-//! Files are damaged by their bytes and by what they say: names, ops, types, sizes, numbers, nodes, nesting. The models are
-//! those of PyTorch and, if they are there, the node tests. `FARAD_FUZZ_SECONDS` goes on for so long, from `FARAD_FUZZ_SEED`
-//! on; a failure names its seed.
+//! Damage is done to bytes and to content: names, ops, types, sizes, numbers, nodes, nesting. The models are
+//! those of PyTorch and, if available, the node tests. `FARAD_FUZZ_SECONDS` sets how long it runs and
+//! `FARAD_FUZZ_SEED` the first seed; a failure names its seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -15,13 +14,13 @@ use farad_testkit::Mutator;
 
 use crate::allocator::peak_of;
 
-/// Damaged models without a wish for more.
+/// Number of damaged models by default.
 const TIMES: u64 = 1500;
-/// Bytes that a damaged model may take.
+/// Most bytes that a damaged model may allocate.
 const MOST_MEMORY: usize = 2 << 30;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A model with what goes into it.
+/// A model with its inputs.
 struct Sample {
     model: ModelProto,
     inputs: Vec<TensorProto>,
@@ -49,11 +48,11 @@ fn samples() -> Vec<Sample> {
     folders.iter().filter_map(read).collect()
 }
 
-/// Numbers that sizes and counts break at.
+/// Numbers at which sizes and counts tend to break.
 const EDGES: [i64; 16] =
     [0, 1, -1, 2, 3, 7, 8, -2, 64, 255, 1 << 15, 1 << 24, 1 << 31, 1 << 40, i64::MAX, i64::MIN];
 
-/// Changes what a model says.
+/// Changes the content of a model.
 struct Changer {
     state: u64,
 }
@@ -138,7 +137,7 @@ impl Changer {
         graph.sparse_initializer.push(SparseTensorProto { values: Some(own), indices: Some(indices), dims });
     }
 
-    /// The graph inside so many choices.
+    /// Nests the graph inside several conditionals.
     fn nest(&mut self, graph: &mut GraphProto) {
         let (depth, outputs) = (self.below(80), graph.output.clone());
         let yes = TensorProto {
@@ -243,7 +242,7 @@ impl Changer {
 
 /// Reads and runs a damaged model.
 fn read_and_run(bytes: &[u8], inputs: &[TensorProto], folder: &Path) {
-    // By a path, so that files beside it are found.
+    // By a path, so that external files are found.
     let model = if bytes.len().is_multiple_of(4) {
         Model::from_bytes(bytes)
     } else {
@@ -283,7 +282,7 @@ fn damaged_models_are_errors() {
             model.encode()
         };
         let title = format!("seed {seed}, {}", sample.folder.file_name().unwrap().display());
-        // Says which it was if the process ends.
+        // Tells which model it was if the process dies.
         std::fs::write(folder.join("last"), &title).unwrap();
         let (start, mut caught) = (Instant::now(), None);
         let peak = peak_of(|| {

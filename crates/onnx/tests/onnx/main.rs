@@ -1,4 +1,5 @@
-//! ONNX models: built here and held to tensors, from PyTorch, damaged, and the node tests of the Python package `onnx`.
+//! ONNX models: built here and compared with tensors, from PyTorch, damaged, and the node tests of the Python
+//! package `onnx`.
 
 #[path = "../../../cli/tests/formats/allocator.rs"]
 mod allocator;

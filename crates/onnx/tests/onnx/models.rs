@@ -1,4 +1,4 @@
-//! Models built from messages: their results are those of the same ops on tensors, and they learn.
+//! Models built from messages: their results equal those of the same ops on tensors, and they learn.
 
 use farad_nn::StateDict;
 use farad_nn::layers::Module;
@@ -7,7 +7,7 @@ use farad_onnx::proto::*;
 use farad_onnx::{Model, OnnxError};
 use farad_tensor::{ConvOptions, Device, Tensor};
 
-/// Numbers that repeat and differ.
+/// Numbers from a repeating wave.
 fn wave(count: usize, step: f32) -> Vec<f32> {
     (0..count).map(|n| ((n as f32 + 1.0) * step).sin()).collect()
 }
@@ -85,7 +85,7 @@ fn a_convolutional_network_is_that_of_tensors_and_learns() {
     (0..10).for_each(|_| sgd.step(&loss()).unwrap());
     assert!(loss().item().unwrap() < 0.5 * before, "{} {before}", loss().item().unwrap());
 
-    // What was learned goes into another one by its names.
+    // Learned parameters can be loaded into another model by name.
     let other = Model::from_proto(&network()).unwrap();
     StateDict::of(&model).load_exactly(&other).unwrap();
     close(&model.apply(&x).unwrap(), &other.apply(&x).unwrap());
@@ -183,5 +183,5 @@ fn graphs_that_cannot_run_are_refused() {
     (0..bytes.len()).for_each(|cut| drop(Model::from_bytes(&bytes[..cut])));
     let model = Model::from_proto(&network()).unwrap();
     let wrong = model.apply(&tensor(&[5, 3, 6, 6], 0.3)).expect_err("refused").to_string();
-    assert_eq!(wrong, "onnx: input x: its shape does not fit ([5, 3, 6, 6] vs [any, 2, 6, 6])");
+    assert_eq!(wrong, "onnx: input x: its shape does not match ([5, 3, 6, 6] vs [any, 2, 6, 6])");
 }

@@ -1,14 +1,14 @@
 //! The node tests of the Python package `onnx`, on the CPU: `scripts/onnx` writes them into a folder, one folder per test.
 //!
-//! `tests/passed.txt` is the floor: what it lists passes. `FARAD_ONNX_SUITE` is the folder; without it the test is skipped,
-//! unless `FARAD_REQUIRE_TOOLS` is set. `FARAD_ONNX_REPORT` is a file that gets a line per test.
+//! `tests/passed.txt` lists the tests that must pass. `FARAD_ONNX_SUITE` is the folder; without it the test is
+//! skipped, unless `FARAD_REQUIRE_TOOLS` is set. `FARAD_ONNX_REPORT` is a file that receives one line per test.
 
 use std::path::{Path, PathBuf};
 
 use farad_onnx::proto::{Message, TensorProto};
 use farad_onnx::{Kind, Model};
 
-/// How far a result may be from what is expected, as the package's own runner has it.
+/// The allowed deviation from the expected result, as in the package's own runner.
 const RELATIVE: f64 = 1e-3;
 const ABSOLUTE: f64 = 1e-7;
 
@@ -80,7 +80,7 @@ fn what_passed_passes() {
         .iter()
         .map(|name| {
             let folder = suite.join(name);
-            // A panic is a failure of its test, not of all.
+            // A panic fails only its own test.
             let result =
                 std::panic::catch_unwind(|| run(&folder)).unwrap_or_else(|_| Err("panicked".to_string()));
             (name, result)

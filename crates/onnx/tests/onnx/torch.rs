@@ -1,7 +1,7 @@
-//! Models that PyTorch's two exporters wrote (`tools/fixtures/onnx_models.py`): they say what onnxruntime says, learn, and
-//! are the same when they are written and read again.
+//! Models that PyTorch's two exporters wrote (`tools/fixtures/onnx_models.py`): they give onnxruntime's
+//! results, learn, and are unchanged when they are written and read again.
 //!
-//! `FARAD_ONNX_MODELS` is a folder of other models in the same form, which are run on the CPU.
+//! `FARAD_ONNX_MODELS` is a folder of further models in the same form, which are run on the CPU.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use farad::prelude::*;
 use farad_onnx::proto::{Message, TensorProto};
 use farad_onnx::{Kind, Model, Ports, export, numbers};
 
-/// How far results may be from onnxruntime's, of the largest number.
+/// The allowed deviation from onnxruntime's results, relative to the largest number.
 const TOLERANCE: f64 = 1e-4;
 
 fn folders(place: &Path) -> Vec<PathBuf> {
@@ -25,7 +25,7 @@ fn committed() -> Vec<PathBuf> {
     folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models"))
 }
 
-/// The tensors of one side of a set.
+/// The tensors of one side (inputs or outputs) of a data set.
 fn side(folder: &Path, set: usize, name: &str) -> Vec<TensorProto> {
     let place = folder.join(format!("test_data_set_{set}"));
     let files = (0..).map(|n| place.join(format!("{name}_{n}.pb"))).take_while(|path| path.exists());
@@ -40,7 +40,7 @@ fn shape(proto: &TensorProto) -> Vec<usize> {
     proto.dims.iter().map(|&size| size as usize).collect()
 }
 
-/// A tensor of the file as programs have it: tokens in 32 bits.
+/// A tensor of the file as programs hold it: tokens in 32 bits.
 fn tensor(proto: &TensorProto, device: &Device) -> Tensor {
     let values = numbers(proto).unwrap();
     let shape = shape(proto);
@@ -60,7 +60,7 @@ fn tensor(proto: &TensorProto, device: &Device) -> Tensor {
     }
 }
 
-/// The largest difference, of the largest number.
+/// The largest difference, relative to the largest number.
 fn apart(found: &[f64], wanted: &[f64]) -> f64 {
     assert_eq!(found.len(), wanted.len());
     let largest = wanted.iter().fold(1.0f64, |most, x| most.max(x.abs()));
@@ -80,7 +80,7 @@ fn run(model: &Model, inputs: &[TensorProto], device: &Device) -> Tensor {
     model.run(&named).unwrap_or_else(|error| panic!("{error}")).remove(0).1
 }
 
-/// The worst of all sets on a device.
+/// The largest deviation over all data sets on a device.
 fn worst(folder: &Path, device: &Device) -> f64 {
     let model = Model::load(folder.join("model.onnx")).unwrap().to_device(device);
     let errors = (0..sets(folder)).map(|set| {
@@ -178,7 +178,7 @@ fn other_models() {
                 }
             }
             println!("{}: {worst:.1e}, {:.2?}", folder.file_name().unwrap().display(), start.elapsed());
-            // Of eight bits, what lies between two numbers may go either way.
+            // With eight bits, a value between two numbers may round either way.
             let few = folder.to_string_lossy().contains("quantized");
             if worst <= if few { 1e-2 } else { TOLERANCE } {
                 Ok(worst)

@@ -1,4 +1,4 @@
-//! A circuit that acts: thresholds, gates, and a bit that is the action.
+//! A circuit that acts: thresholds, gates, and one output bit that is the action.
 
 use farad::{DType, Tensor};
 use farad_circuit::{Gate, Netlist};
@@ -7,14 +7,15 @@ use super::observation_code::ObservationCode;
 use crate::episodes::Actor;
 use crate::error::RlError;
 
-/// A circuit with the thresholds that its inputs are made by. As an [`Actor`] it runs on any device, gate by gate as tensors.
+/// A circuit with the thresholds that encode its inputs. As an [`Actor`] it runs on any device, gate by gate on
+/// tensors.
 pub struct CircuitController {
     code: ObservationCode,
     netlist: Netlist,
 }
 
 impl CircuitController {
-    /// Of a circuit that knows its thresholds.
+    /// From a circuit that contains its thresholds.
     pub fn new(netlist: Netlist) -> farad::Result<CircuitController> {
         let code = ObservationCode::of(&netlist).filter(|code| code.names().len() == netlist.inputs.len());
         match code {
@@ -61,7 +62,7 @@ impl Actor for CircuitController {
     }
 }
 
-/// A gate of truth values: the sum of the products that its truth table has.
+/// A gate on booleans: the sum of the products in its truth table.
 fn gate(gate: Gate, a: &Tensor, b: &Tensor) -> Tensor {
     let product = |(x, y): (bool, bool)| {
         let a = if x { a.clone() } else { a.not() };

@@ -1,12 +1,12 @@
-//! A circuit in closed loop with the cart-pole, 64 worlds per word, in f64 on the host.
+//! A circuit in closed loop with the cart-pole, 64 worlds per machine word, in f64 on the host.
 
 use farad_circuit::Netlist;
 
 use super::observation_code::ObservationCode;
 use crate::environments::CartPole;
 
-/// Steps that a circuit keeps each start going, at most those of the longest episode. With `hopeless`, it is given up as soon
-/// as the sum can no longer be as large; what is left then counts nothing.
+/// The number of steps that the circuit survives from each start, up to the longest episode. With `hopeless`,
+/// stops as soon as the total can no longer reach that number; the remaining steps then count as zero.
 ///
 /// ```
 /// use farad_circuit::{Gate, Netlist, Wire};
@@ -58,7 +58,7 @@ pub fn survived(
     steps
 }
 
-/// The first output, by the wires that it needs.
+/// The first output, computed from the gates that it needs.
 fn answer(netlist: &Netlist, live: &[bool], words: &mut [u64]) -> u64 {
     let from = netlist.sources();
     let word =

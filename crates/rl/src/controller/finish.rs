@@ -1,4 +1,5 @@
-//! The end of a run: the circuit hardened, repaired, held to its task, simplified, proved, judged and written down.
+//! The end of a run: the circuit is hardened, repaired, tested on its task, simplified, proved, judged and
+//! written.
 
 use farad::Result;
 use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Value, count, counted, json};
@@ -14,32 +15,32 @@ use super::settings::ControllerSettings;
 use super::trainee::{CodedLessons, circuit, network};
 use crate::environments::CartPole;
 
-/// Where the starts of judging lie among seeds.
+/// Seed offset for the starts that judge a circuit.
 const JUDGED: u64 = 0x6a75_6467_6564;
-/// And for those that choose what the search begins with.
+/// Seed offset for the starts that choose the circuit from which the search begins.
 const COMPARED: u64 = 0x636f_6d70_6172;
 
 const LEARNED: &str = "circuits/learned.json";
 const REPAIRED: &str = "circuits/repaired.json";
 const SIMPLIFIED: &str = "circuits/simplified.json";
 
-/// What is known of a run's controller.
+/// The results of a run's controller.
 pub struct ControllerVerdict {
     /// What it was trained with.
     pub settings: ControllerSettings,
     /// Updates made.
     pub updates: u64,
-    /// As it was learned and hardened.
+    /// The circuit as learned and hardened.
     pub learned: Netlist,
-    /// Repaired on samples, and then in closed loop.
+    /// The circuit after repair on samples and in closed loop.
     pub repaired: Netlist,
-    /// The same, smaller.
+    /// The simplified circuit.
     pub simplified: Netlist,
-    /// Whether that is proved.
+    /// Whether the simplified circuit is proved equal.
     pub proved: bool,
-    /// Steps of every start that it was judged on.
+    /// Steps survived from every start of the judging.
     pub steps: Vec<u64>,
-    /// The same of the circuit as it was learned.
+    /// The same for the circuit as learned.
     pub learned_steps: Vec<u64>,
 }
 
@@ -48,7 +49,7 @@ fn mean(steps: &[u64]) -> f64 {
 }
 
 impl ControllerVerdict {
-    /// Starts that were kept going to the end.
+    /// Starts that survived to the end.
     pub fn held(&self) -> usize {
         self.steps.iter().filter(|&&steps| steps == CartPole::LONGEST as u64).count()
     }
@@ -67,7 +68,7 @@ impl ControllerVerdict {
         })
     }
 
-    /// How good it is, in words.
+    /// The result as a sentence.
     pub fn sentence(&self) -> String {
         let after = Statistics::of(&self.simplified);
         let (held, all) = (count(self.held()), counted(self.steps.len(), "start"));
@@ -78,7 +79,7 @@ impl ControllerVerdict {
     }
 }
 
-/// The simplified circuit of a run: from its file, else made anew.
+/// The simplified circuit of a run: from its file, or recomputed.
 pub fn simplified(run: &Run) -> Result<Netlist> {
     match stored(run, SIMPLIFIED) {
         Some(netlist) => Ok(netlist),
@@ -86,7 +87,7 @@ pub fn simplified(run: &Run) -> Result<Netlist> {
     }
 }
 
-/// The circuit of a run before it was simplified: from its file, else made anew.
+/// The circuit of a run before simplification: from its file, or recomputed.
 pub fn repaired(run: &Run) -> Result<Netlist> {
     match stored(run, REPAIRED) {
         Some(netlist) => Ok(netlist),
@@ -94,7 +95,7 @@ pub fn repaired(run: &Run) -> Result<Netlist> {
     }
 }
 
-/// A circuit that the run has written for the network of its checkpoint.
+/// A circuit that the run wrote for its current checkpoint.
 fn stored(run: &Run, name: &str) -> Option<Netlist> {
     let learned = learned(run).ok()?.0;
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
@@ -111,7 +112,7 @@ fn text(netlist: &Netlist) -> String {
     Circuit::Netlist(netlist.clone()).to_json()
 }
 
-/// The hardened circuit of a run's checkpoint, what it learned from, and the updates made.
+/// The hardened circuit of a run's checkpoint, the lessons that it learned from, and the number of updates.
 fn learned(run: &Run) -> Result<(Netlist, CodedLessons, u64)> {
     let settings = ControllerSettings::of(run)?;
     let checkpoint =
@@ -122,7 +123,7 @@ fn learned(run: &Run) -> Result<(Netlist, CodedLessons, u64)> {
     Ok((circuit(&network, &lessons.code)?, lessons, checkpoint.step()))
 }
 
-/// Repairs, simplifies and judges the circuit of a run; what the run has written already is taken from there.
+/// Repairs, simplifies and judges the circuit of a run; reuses what the run has already written.
 pub fn judge(run: &Run) -> Result<ControllerVerdict> {
     let settings = ControllerSettings::of(run)?;
     let (learned, lessons, updates) = learned(run)?;
@@ -170,14 +171,14 @@ fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &ControllerSettin
     let found = repair_classifier(&classifier, &samples(0, half), &samples(half, 2 * half), &options);
     let mut on_samples = found.map_err(farad_logic::Error::from)?.netlist;
     (on_samples.name, on_samples.meta) = (learned.name.clone(), learned.meta.clone());
-    // What agrees with more samples may hold the pole for less long.
+    // A circuit that agrees with more samples may still hold the pole for less time.
     let starts = CartPole::starts(settings.episodes, settings.seed ^ COMPARED)?;
     let held = |netlist: &Netlist| survived(netlist, &lessons.code, &starts, None).iter().sum::<u64>();
     let begin = if held(&on_samples) >= held(learned) { &on_samples } else { learned };
     Ok(settle_in_loop(begin, &lessons.code, settings.search, settings.seed)?.netlist)
 }
 
-/// Judges, and writes circuits, Verilog, C, plots and the report into the run's folder.
+/// Judges, and writes circuits, Verilog, C, plots and the report to the run's folder.
 pub fn conclude(run: &Run) -> Result<ControllerVerdict> {
     let verdict = judge(run)?;
     let circuits =
@@ -201,7 +202,7 @@ pub fn conclude(run: &Run) -> Result<ControllerVerdict> {
 fn plots(run: &Run, verdict: &ControllerVerdict) -> Result<()> {
     let about = format!("seed {}, {}", verdict.settings.seed, verdict.settings.device);
     let loss =
-        Series::new("hard gates, drawn samples", LogTable::read(run.log_path())?.series("loss")).smoothed();
+        Series::new("hard gates, random samples", LogTable::read(run.log_path())?.series("loss")).smoothed();
     let chart = Chart::new("Loss during training", "update", "squared difference").about(&about);
     run.write_plot("loss", &chart.series(loss).svg())?;
     let drawing = Drawing::new("The controller").about(&about).netlist("simplified", &verdict.simplified);
@@ -223,7 +224,7 @@ fn page(run: &Run, verdict: &ControllerVerdict) -> Result<String> {
         ("device", verdict.settings.device.clone()),
         ("training time", format!("{seconds:.1} s")),
     ]);
-    page.section("What goes in");
+    page.section("Inputs");
     page.words(
         "A bit is set when the number is above its threshold. The output is 1 for a push to the right.",
     );

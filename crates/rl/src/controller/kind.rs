@@ -10,7 +10,7 @@ use super::finish::{self, ControllerVerdict};
 use super::settings::ControllerSettings;
 use super::trainee::ControllerInTraining;
 
-/// What a run folder of this kind is, in `config.toml` and checkpoints.
+/// The kind of run folder, in `config.toml` and checkpoints.
 pub const KIND: &str = "controller";
 const NAME: &str = "cartpole-circuit";
 
@@ -97,7 +97,7 @@ impl TrainingKind for Controllers {
     }
 }
 
-/// What a verdict says, for people and for programs.
+/// A verdict in the form of an [`Outcome`], for people and for programs.
 pub(super) fn outcome(verdict: &ControllerVerdict) -> Outcome {
     Outcome::new(verdict.json(), verdict.sentence())
 }
@@ -108,7 +108,7 @@ fn ready(mut settings: ControllerSettings, device: Device) -> Result<Box<dyn Pre
     Ok(Box::new(ReadyController { settings, trainee }))
 }
 
-/// Everything that a training is made of.
+/// Everything that a training consists of.
 struct ReadyController {
     settings: ControllerSettings,
     trainee: ControllerInTraining,

@@ -1,12 +1,13 @@
-//! Controllers that are circuits: bits of what is seen go in, gates decide, one bit comes out.
+//! Controllers that are circuits: observations encoded as bits go in, gates decide, one bit comes out.
 //!
-//! `farad train cartpole-circuit` makes one for the cart-pole. A small policy is evolved first and acts as the teacher
-//! (`teacher`). What it sees is coded in bits by thresholds ([`ObservationCode`]). Soft gates learn its answers and are hardened.
-//! Then `crates/circuit` repairs the circuit on samples, a search holds it to the task itself in closed loop
-//! ([`fn@settle_in_loop`]), and `crates/circuit` simplifies it and proves the result equal. The circuit files hold the thresholds too, so
-//! a [`CircuitController`] needs nothing else.
+//! `farad train cartpole-circuit` makes one for the cart-pole. A small policy is evolved first and acts as the
+//! teacher (`teacher`). Thresholds encode its observations as bits ([`ObservationCode`]). Soft gates learn its
+//! actions and are hardened. Then `crates/circuit` repairs the circuit on samples. A search in closed loop
+//! improves it on the task itself ([`fn@settle_in_loop`]). Finally `crates/circuit` simplifies it and proves
+//! the result equal. The circuit files contain the thresholds too, so a [`CircuitController`] needs nothing
+//! else.
 //!
-//! Invariant: everything depends on settings and seed alone. Start at [`Controllers`].
+//! Invariant: everything depends only on the settings and the seed. Start at [`Controllers`].
 
 mod circuit_controller;
 mod closed_loop;

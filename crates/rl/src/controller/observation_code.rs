@@ -1,14 +1,14 @@
-//! Observations as bits: of every number, which thresholds it is above.
+//! Observations as bits: for every number, which thresholds it exceeds.
 
 use farad_circuit::Netlist;
 use serde::{Deserialize, Serialize};
 
-/// What the numbers of a cart-pole are called in circuits.
+/// The names of the cart-pole's observations in circuits.
 const NAMES: [&str; 4] = ["place", "speed", "angle", "turning"];
-/// Where circuits keep their thresholds.
+/// The metadata key of thresholds in circuits.
 const META: &str = "thresholds";
 
-/// Thresholds of every number that is seen, in ascending order: a thermometer each.
+/// Thresholds of every observed number, in ascending order: a thermometer code for each.
 ///
 /// ```
 /// use farad_rl::controller::ObservationCode;
@@ -17,12 +17,12 @@ const META: &str = "thresholds";
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObservationCode {
-    /// Thresholds by number.
+    /// Thresholds per observed number.
     pub levels: Vec<Vec<f64>>,
 }
 
 impl ObservationCode {
-    /// So many thresholds of each number at quantiles of samples, which are rows of numbers.
+    /// This many thresholds per number, at quantiles of the samples, which are rows of numbers.
     pub fn quantiles(samples: &[Vec<f64>], thresholds: usize) -> ObservationCode {
         let numbers = samples.first().map_or(0, Vec::len);
         let of = |number: usize| {
@@ -36,13 +36,13 @@ impl ObservationCode {
         ObservationCode { levels: (0..numbers).map(of).collect() }
     }
 
-    /// All thresholds, each with its number.
+    /// All thresholds, each with the index of its number.
     pub fn all(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let levels = self.levels.iter().enumerate();
         levels.flat_map(|(number, levels)| levels.iter().map(move |&level| (number, level)))
     }
 
-    /// The bits of what is seen.
+    /// The bits of an observation.
     pub fn bits(&self, seen: &[f64]) -> Vec<bool> {
         self.all().map(|(number, level)| seen[number] > level).collect()
     }
@@ -56,12 +56,12 @@ impl ObservationCode {
         self.levels.iter().enumerate().flat_map(of).collect()
     }
 
-    /// Writes the thresholds into a circuit.
+    /// Stores the thresholds in a circuit.
     pub fn put(&self, netlist: &mut Netlist) {
         netlist.meta.insert(META.into(), serde_json::json!(self.levels));
     }
 
-    /// The thresholds that a circuit was made for.
+    /// The thresholds stored in a circuit.
     pub fn of(netlist: &Netlist) -> Option<ObservationCode> {
         let levels = serde_json::from_value(netlist.meta.get(META)?.clone()).ok()?;
         Some(ObservationCode { levels })

@@ -1,11 +1,11 @@
-//! A search that holds a circuit to its task: gates change, and what keeps the pole up for longer stays.
+//! Local search in closed loop: gates are changed, and a change stays if the pole stands longer.
 //!
-//! First all starts should survive, then the circuit should become smaller. Candidates run bit-parallel on a few starts. One that is
-//! perfect there, and smaller than what was found so far, is tried on thousands. It is kept if it is perfect there too; else starts on which
-//! it fails join the few.
+//! The first goal is that all starts survive, the second a smaller circuit. Candidates run bit-parallel on a
+//! few starts. A candidate that is perfect there, and smaller than the best so far, is tried on thousands of
+//! starts. It is kept if it is perfect there too. Otherwise, starts on which it fails join the few.
 //!
-//! Invariant: the result survives no fewer steps on the thousands than the circuit that the search began with. The number of
-//! candidates and the seed decide it.
+//! Invariant: on the thousands, the result survives at least as many steps as the initial circuit. It is
+//! determined by the number of candidates and the seed.
 
 use farad::Result;
 use farad_circuit::{Gate, GateNode, Netlist, Wire};
@@ -14,17 +14,17 @@ use super::closed_loop::survived;
 use super::observation_code::ObservationCode;
 use crate::environments::CartPole;
 
-/// Starts that a candidate is tried on first, and those that decide.
+/// Starts that a candidate is tried on first, and starts that decide.
 const FEW: usize = 64;
 const MANY: usize = 8192;
-/// Starts that may join the few.
+/// Most starts among the few.
 const MOST: usize = 256;
-/// Gates up to which a circuit that is not perfect may grow.
+/// Largest number of gates to which an imperfect circuit may grow.
 const LARGEST: usize = 64;
-/// Candidates after which a search that has found nothing perfect begins again.
+/// Candidates after which a search without a perfect circuit restarts.
 const ROUND: u64 = 5000;
 
-/// What came of a search.
+/// The result of a search.
 pub struct LoopSearch {
     /// The best circuit.
     pub netlist: Netlist,
@@ -34,7 +34,7 @@ pub struct LoopSearch {
     pub candidates: u64,
 }
 
-/// Searches from a circuit for one that keeps every start going, and then for a smaller one.
+/// Searches for a circuit that survives from every start, then for a smaller one.
 pub fn settle_in_loop(
     netlist: &Netlist,
     code: &ObservationCode,
@@ -52,7 +52,7 @@ pub fn settle_in_loop(
     }
     for n in 0..candidates {
         if search.kept.is_none() && n % ROUND == 0 {
-            // What is not perfect by now is stuck.
+            // If it is not perfect by now, it is stuck.
             search.best = best.clone();
             search.measure();
         }
@@ -69,7 +69,7 @@ pub fn settle_in_loop(
     Ok(LoopSearch { steps: [mean(before), mean(after)], netlist, candidates })
 }
 
-/// Steps of starts that all survive.
+/// The total number of steps if all starts survive.
 fn whole(starts: &[[f64; 4]]) -> u64 {
     (starts.len() * CartPole::LONGEST) as u64
 }
@@ -79,11 +79,11 @@ struct Search<'a> {
     few: Vec<[f64; 4]>,
     many: &'a [[f64; 4]],
     random: u64,
-    /// What the next candidate is a change of.
+    /// The circuit that the next candidate changes.
     best: Netlist,
-    /// Steps that the best survives on the few.
+    /// Steps that it survives on the few starts.
     sum: u64,
-    /// The smallest circuit that was perfect on the many.
+    /// The smallest circuit that was perfect on the many starts.
     kept: Option<Netlist>,
 }
 
@@ -97,7 +97,8 @@ impl Search<'_> {
         self.sum = survived(&self.best, self.code, &self.few, None).iter().sum();
     }
 
-    /// Tries a change; it stays if the circuit is better, or as good and no larger. While nothing is perfect, it may grow.
+    /// Tries a change. It stays if the circuit is better, or as good and no larger. While nothing is perfect,
+    /// the circuit may grow.
     fn try_one(&mut self) {
         let candidate = tidy(&self.changed());
         let (old, new) = (size(&self.best), size(&candidate));
@@ -119,7 +120,7 @@ impl Search<'_> {
             } else if room == 0 {
                 return;
             } else {
-                // The few were not hard enough; the best is measured anew.
+                // The few starts were not hard enough; the best is measured again.
                 self.few.extend(fell.take(room));
                 self.measure();
                 let sum: u64 = survived(&candidate, self.code, &self.few, None).iter().sum();
@@ -132,14 +133,14 @@ impl Search<'_> {
         self.measure();
     }
 
-    /// The best with one or two gates changed: another function, another operand, or skipped.
+    /// The best circuit with one or two gates changed: another function, another operand, or a gate bypassed.
     fn changed(&mut self) -> Netlist {
         let mut netlist = self.best.clone();
         let from = netlist.sources();
         for _ in 0..=self.below(2) {
             let rare = if self.kept.is_none() { 4 } else { 12 };
             if netlist.gates.is_empty() || self.below(rare) == 0 {
-                // Every other new gate corrects what the circuit said so far.
+                // Every other new gate corrects the current output.
                 let said = netlist.outputs[0].wire;
                 let a = if self.below(2) == 0 { said } else { Wire(self.below(netlist.wires()) as u32) };
                 let b = Wire(self.below(netlist.wires()) as u32);
@@ -164,7 +165,7 @@ fn size(netlist: &Netlist) -> usize {
     netlist.gates.len()
 }
 
-/// Without copies, and without gates that the output does not need.
+/// Removes copies, and gates that the output does not need.
 fn tidy(netlist: &Netlist) -> Netlist {
     let live = netlist.live_wires();
     let from = netlist.sources();

@@ -1,4 +1,4 @@
-//! What may be said about the learning of a controller, one row each.
+//! The settings of a controller, one row each.
 
 use farad::Result;
 use farad::run::Run;
@@ -6,7 +6,7 @@ use farad::train::LoopSettings;
 use farad::train::settings::{NumberRange, SettingsTable as _, Takes};
 
 farad::train::settings! {
-    /// What a controller is learned with.
+    /// The settings of a controller.
     pub struct ControllerSettings {
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: u64 = 1, Takes::from(0), "The seed of everything random.";
@@ -14,7 +14,7 @@ farad::train::settings! {
         samples: usize = 512, Takes::Whole(1, 1 << 20), "Samples of an update.";
         learning_rate: f64 = 0.05, Takes::Number(NumberRange::from(0.0)), "The learning rate.";
         thresholds: usize = 7, Takes::Whole(1, 64), "Thresholds of each number that is seen.";
-        layers: Vec<i64> = vec![96, 96, 96, 48, 24, 12, 6, 3], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer but the last, which has one.";
+        layers: Vec<i64> = vec![96, 96, 96, 48, 24, 12, 6, 3], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer except the last, which has one.";
         repair: u64 = 20_000, Takes::Whole(0, 1 << 40), "Candidates of the repair on samples.";
         search: u64 = 40_000, Takes::Whole(0, 1 << 40), "Candidates of the search in closed loop.";
         episodes: usize = 1000, Takes::Whole(1, 1 << 20), "Starts that the circuit is judged on.";
@@ -23,13 +23,13 @@ farad::train::settings! {
 }
 
 impl ControllerSettings {
-    /// What a controller starts with.
+    /// The default settings.
     pub fn new() -> ControllerSettings {
         let course = LoopSettings { evaluate_every: 50, checkpoint_every: 200, ..LoopSettings::default() };
         ControllerSettings { course, ..ControllerSettings::default() }
     }
 
-    /// Of a run.
+    /// The settings of a run.
     pub fn of(run: &Run) -> Result<ControllerSettings> {
         let mut settings = ControllerSettings::new();
         settings.take_config(run.config())?;

@@ -1,4 +1,4 @@
-//! The teacher of a circuit, and what it is asked: states of the task with what it does in them.
+//! The teacher of a circuit, and the lessons: states of the task with the teacher's actions.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::environments::CartPole;
 use crate::episodes::{Actor, Agents, returns};
 use crate::evolution::{Cma, EvolutionSettings};
 
-/// Generations at most, and the mean return that is enough.
+/// Most generations, and the mean return at which to stop.
 const GENERATIONS: usize = 100;
 const ENOUGH: f32 = 499.0;
-/// Worlds and steps that samples are collected in.
+/// Worlds and steps from which samples are collected.
 const WORLDS: usize = 64;
 const STEPS: usize = 256;
-/// Actions that are turned, so that the teacher shows what to do where it would not go.
+/// Fraction of actions that are flipped, so that the lessons include states that the teacher would avoid.
 const TURNED: f64 = 0.2;
 
 /// A small policy that holds the pole, evolved from a seed.
@@ -37,13 +37,13 @@ pub(super) fn teacher(seed: u64) -> Result<Agents> {
     cma.agents().detach()
 }
 
-/// What the teacher saw, and what it did.
+/// The teacher's observations and actions.
 pub(super) struct Lessons {
     pub seen: Vec<Vec<f64>>,
     pub right: Vec<bool>,
 }
 
-/// States that a teacher comes to when some of its actions are turned, with what it wanted to do there.
+/// States that the teacher reaches when some of its actions are flipped, with the action that it intended.
 pub(super) fn lessons(teacher: &Agents, seed: u64) -> Result<Lessons> {
     let device = Device::cpu();
     device.seed(seed);

@@ -1,4 +1,4 @@
-//! A controller in training: soft gates that learn what the teacher does.
+//! A controller in training: soft gates that learn the teacher's actions.
 
 use farad::nn::Module;
 use farad::run::{Checkpoint, LogCell, Run, counted};
@@ -16,12 +16,12 @@ use super::observation_code::ObservationCode;
 use super::settings::ControllerSettings;
 use super::teacher::{Lessons, lessons, teacher};
 
-/// The logit of "pass operand a on" at the start.
+/// The initial logit of the gate "pass operand a through".
 const PASSING: f32 = 3.0;
-/// Where the random numbers of updates lie in the seed's stream.
+/// Offset of the updates' random numbers in the seed's stream.
 const STEPS: u64 = 1 << 34;
 
-/// What is learned from: bits by sample, and what to do.
+/// The training data: bits per sample, and the teacher's action.
 pub(super) struct CodedLessons {
     pub code: ObservationCode,
     pub bits: Vec<Vec<bool>>,
@@ -29,7 +29,7 @@ pub(super) struct CodedLessons {
 }
 
 impl CodedLessons {
-    /// Everything again from the seed.
+    /// Recomputes everything from the seed.
     pub fn new(settings: &ControllerSettings) -> Result<CodedLessons> {
         let Lessons { seen, right } = lessons(&teacher(settings.seed)?, settings.seed)?;
         let code = ObservationCode::quantiles(&seen, settings.thresholds);
@@ -64,11 +64,11 @@ pub(super) struct ControllerInTraining {
     network: GateNetwork,
     optimizer: Box<dyn AnyOptimizer>,
     device: Device,
-    /// Features by samples, and what to do.
+    /// Features by samples, and the teacher's actions.
     bits: Tensor,
     right: Tensor,
     steps: u64,
-    /// The share of samples that hard gates had right at the last look.
+    /// The fraction of samples that hard gates got right at the last check.
     seen: Option<f64>,
 }
 
@@ -179,7 +179,7 @@ impl Trainee for ControllerInTraining {
     fn conclude(&mut self, run: &Run, _: &TrainingSummary, _: &dyn Watcher) -> Result<Outcome> {
         let verdict = finish::conclude(run)?;
         Ok(outcome(&verdict)
-            .next("watch RUN", "see it act")
+            .next("watch RUN", "watch it act")
             .next("export RUN --format verilog --out RUN/verilog", "use the circuit elsewhere")
             .next("inspect RUN", "what it is made of"))
     }

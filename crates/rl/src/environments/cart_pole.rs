@@ -1,7 +1,7 @@
 //! The classic cart-pole: a cart that is pushed left or right so that its pole stands.
 //!
-//! The rule is that of Barto, Sutton and Anderson (1983) with Gym's numbers. A test holds it to the published
-//! formulas in f64, step by step.
+//! The rule is that of Barto, Sutton and Anderson (1983) with Gym's numbers. A test compares it with the
+//! published formulas in f64, step by step.
 
 use farad::run::Picture;
 use farad::{Device, Result, Tensor};
@@ -18,14 +18,15 @@ const TOTAL: f64 = 1.1;
 const HALF: f64 = 0.5;
 /// The push, in N.
 const FORCE: f64 = 10.0;
-/// Seconds of a step.
+/// Seconds per step.
 const SECONDS: f64 = 0.02;
-/// Starts lie within this much of standing still.
+/// Initial values are within this of zero.
 const START: f64 = 0.05;
 
-/// The classic cart-pole: push left (0) or right (1); every step is worth 1.
+/// The classic cart-pole: push left (0) or right (1); the reward is 1 per step.
 ///
-/// The state is place and speed of the cart, angle and angular speed of the pole, `[worlds, 4]`, and what an agent sees.
+/// The state is position and speed of the cart, and angle and angular speed of the pole, `[worlds, 4]`. It is
+/// also the observation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CartPole;
 
@@ -55,7 +56,7 @@ impl CartPole {
         ([place, speed + SECONDS * pull, angle, turning + SECONDS * swing], over)
     }
 
-    /// Starts of so many worlds, drawn from a seed.
+    /// Initial states of that many worlds, drawn from a seed.
     pub fn starts(count: usize, seed: u64) -> Result<Vec<[f64; 4]>> {
         let drawn = Tensor::rand_at(seed, 0, [count, 4], &Device::cpu()).to_vec::<f32>()?;
         let start = |row: &[f32]| [0, 1, 2, 3].map(|n| f64::from(row[n]) * (2.0 * START) - START);
@@ -103,7 +104,7 @@ impl Environment for CartPole {
         let &[place, _, angle, _] = state else { return None };
         let (width, height, track) = (360.0, 160.0, 130.0);
         let mut raster = Raster::new(width as usize, height as usize, [255; 3]);
-        // 5 m are as wide as the picture.
+        // The picture is 5 m wide.
         let meter = width / 5.0;
         let x = width / 2.0 + place * meter;
         raster.line((0.0, track), (width, track), 2.0, [0xb0, 0xb6, 0xbe]);

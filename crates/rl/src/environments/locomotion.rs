@@ -1,7 +1,7 @@
-//! Bodies that should get ahead: any world of `crates/world` as an environment.
+//! Locomotion: any world of `crates/world` as an environment in which a body should move forward.
 //!
-//! The reward of a step is how far a body came along the first axis, in meters, with something for staying up and something taken
-//! for effort. So the return of an episode is about the distance.
+//! The reward of a step is how far a body moved along the first axis, in meters, plus a bonus for staying up,
+//! minus a cost for effort. So the return of an episode is about the distance.
 
 use farad::run::Picture;
 use farad::train::settings::{NumberRange, Takes};
@@ -15,15 +15,15 @@ use crate::error::RlError;
 const SIZE: (usize, usize) = (240, 160);
 
 farad::train::settings! {
-    /// What an agent is rewarded for in a world of bodies, and how time goes there.
+    /// The rewards of an agent in a world of bodies, and its time steps.
     pub struct LocomotionTask {
-        body: String = String::new(), Takes::Text, "The body that should get ahead; the first if empty.";
+        body: String = String::new(), Takes::Text, "The body that should move forward; the first if empty.";
         seconds: f64 = 10.0, Takes::Number(NumberRange::above(0.0)), "Seconds of an episode in a world of bodies.";
-        alive: f64 = 0.0, Takes::Number(NumberRange::ANY), "Reward of a second without an end.";
-        effort: f64 = 0.05, Takes::Number(NumberRange::from(0.0)), "What a second of all motors at their strongest costs.";
-        lowest: Vec<f64> = vec![], Takes::Numbers, "The episode ends when the body is below this, in meters; none: never.";
-        time_step: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Seconds of a step; 0: as described.";
-        substeps: usize = 0, Takes::Whole(0, 1 << 10), "Sub-steps of a step; 0: as described.";
+        alive: f64 = 0.0, Takes::Number(NumberRange::ANY), "Reward per second for staying up.";
+        effort: f64 = 0.05, Takes::Number(NumberRange::from(0.0)), "Cost per second with all motors at full strength.";
+        lowest: Vec<f64> = vec![], Takes::Numbers, "The episode ends when the body is lower than this, in meters; without it, never.";
+        time_step: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Seconds per step; 0 means as described.";
+        substeps: usize = 0, Takes::Whole(0, 1 << 10), "Sub-steps per step; 0 means as described.";
     }
 }
 
@@ -32,13 +32,13 @@ pub struct Locomotion {
     world: World,
     task: LocomotionTask,
     body: usize,
-    /// The middle of every motor's range, and half of its width: `[1, motors]`.
+    /// The center of every motor's range, and half of its width: `[1, motors]`.
     middle: Tensor,
     half: Tensor,
 }
 
 impl Locomotion {
-    /// Of a description, on a device.
+    /// From a description, on a device.
     pub fn new(description: &Description, task: LocomotionTask, device: &Device) -> Result<Locomotion> {
         let mut description = description.clone();
         if task.time_step > 0.0 {
@@ -65,7 +65,7 @@ impl Locomotion {
         &self.world
     }
 
-    /// One coordinate of the body that counts, `[worlds]`.
+    /// One coordinate of the rewarded body, `[worlds]`.
     fn coordinate(&self, state: &WorldState, axis: usize) -> Tensor {
         state.position.narrow(1, self.body, 1).narrow(2, axis, 1).squeeze(2).squeeze(1)
     }
@@ -101,7 +101,7 @@ impl Environment for Locomotion {
         let ahead = self.coordinate(&after, 0) - self.coordinate(&before, 0);
         let effort = action.square().mean_axes([1]) * (self.task.effort * time);
         let reward = ahead + self.task.alive * time - effort;
-        // What is nowhere has ended, and is worth nothing.
+        // A world whose state is not finite has ended, and gets no reward.
         let fine = reward.is_finite() & reward.abs().less(1.0);
         let up = self.world.description().dimensions - 1;
         let fell = self.task.lowest.first().map(|&lowest| self.coordinate(&after, up).less(lowest));

@@ -1,4 +1,4 @@
-//! The environments that are here by name, one row each.
+//! The built-in environments, one row each.
 
 mod cart_pole;
 mod locomotion;

@@ -1,4 +1,4 @@
-//! The pendulum of Gym (`Pendulum-v1`): it hangs anywhere, and a weak motor should swing it up and hold it.
+//! Gym's pendulum (`Pendulum-v1`): it starts at any angle, and a weak motor should swing it up and hold it.
 
 use std::f64::consts::{PI, TAU};
 
@@ -14,13 +14,14 @@ const GRAVITY: f64 = 10.0;
 const TORQUE: f64 = 2.0;
 /// The highest angular speed, in radians per second.
 const FASTEST: f64 = 8.0;
-/// Seconds of a step.
+/// Seconds per step.
 const SECONDS: f64 = 0.05;
 
-/// Gym's pendulum: one torque; a step costs angle² + 0.1 speed² + 0.001 torque². The angle is 0 when it stands.
+/// Gym's pendulum: the action is one torque; a step costs angle² + 0.1 speed² + 0.001 torque². The angle is 0
+/// when it is upright.
 ///
-/// The state is angle and angular speed, `[worlds]` each. An agent sees the angle's cosine and sine, and the speed. An action is
-/// the torque as a share of the strongest, which is 2 Nm.
+/// The state is angle and angular speed, `[worlds]` each. An agent sees the angle's cosine and sine, and the
+/// speed. An action is the torque as a fraction of the maximum, 2 Nm.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pendulum;
 
@@ -55,7 +56,7 @@ impl Environment for Pendulum {
         let faster = speed + (angle.sin() * (1.5 * GRAVITY) + &torque * 3.0) * SECONDS;
         let faster = faster.clamp(-FASTEST, FASTEST);
         let turned = angle + &faster * SECONDS;
-        // Nothing but time ends it.
+        // It ends only by the time limit.
         let ended = cost.full_like(0.0).cast(DType::Bool);
         Transition { state: vec![turned, faster], reward: -cost, ended }
     }

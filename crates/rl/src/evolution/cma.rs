@@ -1,7 +1,8 @@
-//! CMA-ES (Hansen): a normal distribution of policies whose covariance follows the steps that did well.
+//! CMA-ES (Hansen): a normal distribution of policies whose covariance adapts to successful steps.
 //!
-//! Policies are tried on the device, a generation in one program; the distribution is kept in f64 on the host. Samples are `m + σ A z`
-//! with Cholesky's factor `A` of the covariance, so the path of steps needs no inverse: it is the mean of `z`.
+//! Policies are evaluated on the device, one generation in one program; the distribution is kept in f64 on the
+//! host. Samples are `m + σ A z`, where `A` is the Cholesky factor of the covariance. So the evolution path
+//! needs no inverse: it uses the mean of `z`.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
 
-/// Numbers of a policy at most: a covariance has their square.
+/// Most parameters of a policy: the covariance has their square.
 const MOST: usize = 1024;
 
 /// The distributions of many seeds, each with its own population.
@@ -39,18 +40,18 @@ pub struct Cma {
     updates: u64,
 }
 
-/// Where policies are drawn from.
+/// The distribution from which policies are drawn.
 struct Distribution {
     mean: Vec<f64>,
     sigma: f64,
     /// Row by row.
     covariance: Vec<f64>,
-    /// The paths of steps and of the mean.
+    /// The evolution paths of the step size and of the covariance.
     path_sigma: Vec<f64>,
     path: Vec<f64>,
 }
 
-/// The constants of the method, by numbers of a policy and policies of a generation.
+/// The constants of the method, for the given numbers of parameters and policies.
 struct Rates {
     weights: Vec<f64>,
     effective: f64,
@@ -59,7 +60,7 @@ struct Rates {
     path: f64,
     one: f64,
     many: f64,
-    /// The expected length of a normal vector.
+    /// The expected length of a standard normal vector.
     length: f64,
 }
 
@@ -94,7 +95,8 @@ impl Distribution {
         Distribution { path_sigma: vec![0.0; n], path: vec![0.0; n], covariance, mean, sigma }
     }
 
-    /// The lower factor `A` of the covariance `A Aᵀ`, by Cholesky; what rounding made negative is kept above zero.
+    /// The lower Cholesky factor `A` of the covariance `A Aᵀ`; pivots that rounding made negative are kept
+    /// positive.
     fn factor(&self) -> Vec<f64> {
         let n = self.mean.len();
         let mut a = vec![0.0; n * n];
@@ -117,7 +119,7 @@ impl Distribution {
         (0..n).map(|row| (0..=row).map(|k| factor[row * n + k] * z[k]).sum()).collect()
     }
 
-    /// Moves towards the best: `order` are the places of policies, the best first.
+    /// Moves the distribution toward the best policies: `order` lists their indices, best first.
     fn adapt(&mut self, rates: &Rates, drawn: &[Vec<f64>], factor: &[f64], order: &[usize], generation: u64) {
         let n = self.mean.len();
         let steps: Vec<Vec<f64>> =
@@ -168,7 +170,8 @@ impl Distribution {
 }
 
 impl Cma {
-    /// Before the first generation. Means are orthogonal weights of the CPU's random numbers; policies are drawn from `seed`.
+    /// The state before the first generation. Means are orthogonal weights from the CPU's random numbers;
+    /// policies are drawn from `seed`.
     pub fn new(
         environment: Arc<dyn Environment>,
         settings: EvolutionSettings,
@@ -187,7 +190,7 @@ impl Cma {
         Ok(Cma { environment, network, settings, device, rates, distributions, seed, updates: 0 })
     }
 
-    /// Agents that train side by side.
+    /// The number of agents that train in parallel.
     pub fn seeds(&self) -> usize {
         self.distributions.len()
     }
@@ -197,12 +200,12 @@ impl Cma {
         self.updates
     }
 
-    /// Steps of all worlds in a generation, at most.
+    /// Most steps per generation, over all worlds.
     pub fn steps_per_update(&self) -> usize {
         self.seeds() * self.settings.population * self.settings.trials * self.environment.longest()
     }
 
-    /// The policies in the middle.
+    /// The mean policies.
     pub fn agents(&self) -> Agents {
         let means: Vec<f32> =
             self.distributions.iter().flat_map(|d| d.mean.iter().map(|&x| x as f32)).collect();
@@ -210,14 +213,14 @@ impl Cma {
         Agents { network: self.network.clone(), weights: self.network.unpack(&rows), normalizer: None }
     }
 
-    /// Goes on with these agents in the middle.
+    /// Continues with these agents as the means.
     pub fn take(&mut self, agents: &Agents) -> Result<()> {
         let means = means(&agents.weights)?;
         self.distributions.iter_mut().zip(means).for_each(|(d, mean)| d.mean = mean);
         Ok(())
     }
 
-    /// Normal numbers of a generation: of all seeds, all policies.
+    /// The normal random numbers of a generation: for all seeds and all policies.
     fn drawn(&self) -> Result<Vec<Vec<Vec<f64>>>> {
         let (population, n) = (self.settings.population, self.network.numbers());
         let count = self.seeds() * population * n;
@@ -230,8 +233,8 @@ impl Cma {
         Ok(all.chunks(population * n).map(|seed| seed.chunks(n).map(<[f64]>::to_vec).collect()).collect())
     }
 
-    /// One generation: tried in one submission, whose returns are read, and then adapted to. Gives `[seeds, 4]`
-    /// ([`super::GENERATION`]).
+    /// One generation: evaluated in one submission, whose returns are read and used to adapt the distribution.
+    /// Returns `[seeds, 4]` ([`super::GENERATION`]).
     pub fn update(&mut self) -> Result<Tensor> {
         let (seeds, population) = (self.seeds(), self.settings.population);
         let drawn = self.drawn()?;
@@ -261,7 +264,7 @@ impl Cma {
         course.detach()
     }
 
-    /// Everything that evolution goes on with, by name: the bits of its numbers, two words each.
+    /// Everything that evolution needs to continue, by name; each f64 is stored as two 32-bit words.
     pub fn tensors(&self) -> Vec<(String, Tensor)> {
         let words = |d: &Distribution| {
             let bits = d.numbers().into_iter().map(f64::to_bits);
@@ -274,7 +277,7 @@ impl Cma {
         self.distributions.iter().enumerate().map(|(n, d)| (format!("distribution.{n}"), tensor(d))).collect()
     }
 
-    /// Goes on from what [`Cma::tensors`] gave after so many generations.
+    /// Continues from what [`Cma::tensors`] returned after this many generations.
     pub fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()> {
         let (names, own): (Vec<String>, Vec<Tensor>) = self.tensors().into_iter().unzip();
         let new = stored(&names, &own.iter().collect::<Vec<_>>(), tensors)?;
@@ -293,7 +296,7 @@ fn wide(tensor: &Tensor) -> Result<Vec<f64>> {
     Ok(tensor.to_vec::<f32>()?.into_iter().map(f64::from).collect())
 }
 
-/// The weights of every agent in one row.
+/// The weights of every agent as one row.
 fn means(weights: &[Tensor]) -> Result<Vec<Vec<f64>>> {
     let agents = weights[0].shape()[0];
     let rows = weights.iter().map(wide).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! OpenAI's evolution strategy (Salimans and others, 2017): the mean moves along noise, weighted by ranks.
+//! OpenAI's evolution strategy (Salimans and others, 2017): the mean moves along the noise, weighted by ranks.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
 
-/// Decays of Adam's moments, and what is added to the root of the second.
+/// Decay rates of Adam's moments, and its epsilon.
 const BETAS: [f64; 2] = [0.9, 0.999];
 const SMALL: f64 = 1e-8;
 
-/// Means of many seeds at once, each with a population around it.
+/// The means of many seeds at once, each with a population around it.
 ///
 /// ```
 /// use farad::prelude::*;
@@ -37,7 +37,7 @@ pub struct Es {
 }
 
 impl Es {
-    /// Before the first generation: means of orthogonal weights, drawn from the CPU's random numbers.
+    /// The state before the first generation: means are orthogonal weights from the CPU's random numbers.
     pub fn new(
         environment: Arc<dyn Environment>,
         settings: EvolutionSettings,
@@ -55,7 +55,7 @@ impl Es {
         Ok(Es { environment, network, settings, device, state, updates: 0 })
     }
 
-    /// Agents that train side by side.
+    /// The number of agents that train in parallel.
     pub fn seeds(&self) -> usize {
         self.state[0].shape()[0]
     }
@@ -65,24 +65,24 @@ impl Es {
         self.updates
     }
 
-    /// Steps of all worlds in a generation, at most.
+    /// Most steps per generation, over all worlds.
     pub fn steps_per_update(&self) -> usize {
         self.seeds() * self.settings.population * self.settings.trials * self.environment.longest()
     }
 
-    /// The policies in the middle.
+    /// The mean policies.
     pub fn agents(&self) -> Agents {
         let weights = self.network.unpack(&self.state[0]);
         Agents { network: self.network.clone(), weights, normalizer: None }
     }
 
-    /// Goes on with these agents in the middle.
+    /// Continues with these agents as the means.
     pub fn take(&mut self, agents: &Agents) -> Result<()> {
         self.state[0] = ActorCritic::packed(&agents.weights).detach()?;
         Ok(())
     }
 
-    /// One generation in one submission. Gives `[seeds, 4]`, which nobody waits for ([`super::GENERATION`]).
+    /// One generation in one submission. Returns `[seeds, 4]` without waiting for it ([`super::GENERATION`]).
     pub fn update(&mut self) -> Result<Tensor> {
         let EvolutionSettings { population, trials, noise, step, decay, .. } = self.settings;
         let [mean, first, second] = &self.state;
@@ -92,7 +92,7 @@ impl Es {
         let rows = (mean.unsqueeze(1) + both * noise).reshape([seeds * population, numbers]);
         let found = fitness(&*self.environment, &self.network, &rows, trials, &self.device);
         let found = found.reshape([seeds, population]);
-        // Ranks from -1/2 to 1/2: only the order counts.
+        // Ranks from -1/2 to 1/2: only the order matters.
         let ranks = found.argsort(1, Order::Ascending).argsort(1, Order::Ascending).cast(DType::F32);
         let ranks = ranks * (1.0 / (population - 1) as f64) - 0.5;
         let [up, down] = [0, population / 2].map(|from| ranks.narrow(1, from, population / 2));
@@ -113,12 +113,12 @@ impl Es {
         Ok(course)
     }
 
-    /// Everything that evolution goes on with, by name.
+    /// Everything that evolution needs to continue, by name.
     pub fn tensors(&self) -> Vec<(String, Tensor)> {
         names().into_iter().zip(self.state.iter().cloned()).collect()
     }
 
-    /// Goes on from what [`Es::tensors`] gave after so many generations.
+    /// Continues from what [`Es::tensors`] returned after this many generations.
     pub fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()> {
         let new = stored(&names(), &self.state.iter().collect::<Vec<_>>(), tensors)?;
         self.state.iter_mut().zip(new).for_each(|(old, new)| *old = new);

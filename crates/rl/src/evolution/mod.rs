@@ -1,10 +1,10 @@
-//! Evolution: policies that vary, are tried in whole episodes, and move towards what did well.
+//! Evolution: policies are varied, evaluated in whole episodes, and moved toward the successful ones.
 //!
-//! A generation is one program: every policy of every seed acts in its own worlds side by side. [`Es`] also moves the
-//! mean on the device; [`Cma`] reads the returns and adapts its covariance in f64 on the host.
+//! A generation is one program: every policy of every seed acts in its own worlds, all in parallel. [`Es`] also
+//! moves the mean on the device; [`Cma`] reads the returns and adapts its covariance in f64 on the host.
 //!
-//! Invariant: a generation depends on the tensors that `tensors` names, the device's random numbers and the number of generations
-//! before it.
+//! Invariant: a generation depends on the tensors that `tensors` returns, the device's random numbers and the
+//! number of generations before it.
 
 mod cma;
 mod es;
@@ -20,7 +20,7 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::{Agents, returns};
 
-/// The columns of what a generation gives.
+/// The columns that a generation returns.
 pub const GENERATION: [&str; 4] = ["loss", "return", "best", "spread"];
 
 /// The network of an evolved policy.
@@ -29,7 +29,7 @@ fn network(environment: &dyn Environment, settings: &EvolutionSettings) -> Actor
     ActorCritic::actor(environment.observations(), &hidden, environment.actions())
 }
 
-/// Mean returns of policies `[policies, numbers]`, each tried in its own worlds.
+/// Mean returns of policies `[policies, numbers]`, each evaluated in its own worlds.
 fn fitness(
     environment: &dyn Environment,
     network: &ActorCritic,
@@ -42,7 +42,8 @@ fn fitness(
     totals.mean_axes([1])
 }
 
-/// What a generation was like, `[seeds, 4]` ([`GENERATION`]), of returns `[seeds, policies]` and deviations `[seeds]`.
+/// The statistics of a generation, `[seeds, 4]` ([`GENERATION`]), from returns `[seeds, policies]` and
+/// deviations `[seeds]`.
 fn course(returns: &Tensor, spread: &Tensor) -> Tensor {
     let mean = returns.mean_axes([1]);
     let all = Tensor::stack(&[&-&mean, &mean, &returns.max_axes([1]), spread], 1);

@@ -2,7 +2,7 @@
 
 use farad::{Tensor, scan_along};
 
-/// Advantages `[time, worlds]` out of differences, of which each counts as much of the next as `keep` says.
+/// Advantages `[time, worlds]` from temporal differences; `keep` is the factor on the next step's advantage.
 pub(super) fn advantages(differences: &Tensor, keep: &Tensor) -> Tensor {
     let nothing = Tensor::zeros(&differences.shape()[1..], differences.device());
     let (_, all) = scan_along(&[&nothing], &[differences, keep], true, |carry, slice| {

@@ -1,11 +1,11 @@
-//! Proximal policy optimization (Schulman and others, 2017), whole on the device.
+//! Proximal policy optimization (Schulman and others, 2017), entirely on the device.
 //!
-//! An update is one program: the roll-out is a loop, advantages are a loop, and all minibatches of all epochs are a third
-//! one. Many seeds train side by side: the first axis of every tensor is the seed, and each has its own worlds, order of samples,
-//! gradient norm and learning rate. Nothing is read back.
+//! An update is one program: the roll-out is a loop, advantages are a loop, and all minibatches of all epochs
+//! are a third one. Many seeds train in parallel. The first axis of every tensor is the seed, and each seed has
+//! its own worlds, sample order, gradient norm and learning rate. Nothing is read back.
 //!
-//! Invariant: what an update does depends on the tensors that [`Ppo::tensors`] names, the device's random numbers and the number
-//! of updates before it. Start at [`Ppo::update`].
+//! Invariant: an update depends only on the tensors that [`Ppo::tensors`] returns, the device's random numbers
+//! and the number of updates before it. Start at [`Ppo::update`].
 
 mod advantages;
 mod rollout;
@@ -25,10 +25,10 @@ use rollout::Collected;
 pub use settings::PpoSettings;
 use update::{LearnedWeights, Samples, UpdateMeans};
 
-/// The columns of what [`Ppo::update`] gives.
+/// The columns that [`Ppo::update`] returns.
 pub const COURSE: [&str; 4] = ["loss", "return", "entropy", "divergence"];
 
-/// Rewards are kept within so many deviations of returns.
+/// Rewards are clamped to this many standard deviations of returns.
 const FAR: f64 = 10.0;
 
 /// Agents in training by PPO, one per seed.
@@ -52,22 +52,22 @@ pub struct Ppo {
     seeds: usize,
     device: Device,
     learned: LearnedWeights,
-    /// The state of all worlds, and what is counted beside it.
+    /// The state of all worlds, and the episode statistics beside it.
     worlds: Vec<Tensor>,
     normalizer: Normalizer,
-    /// Of discounted returns.
+    /// Statistics of discounted returns.
     scale: Normalizer,
-    /// The mean return of episodes that ended lately, `[seeds]`.
+    /// The mean return of recently ended episodes, `[seeds]`.
     recent: Tensor,
-    /// Every seed's learning rate at the start, `[seeds]`.
+    /// The initial learning rate of every seed, `[seeds]`.
     rates: Tensor,
     updates: u64,
     updates_in_all: u64,
 }
 
 impl Ppo {
-    /// Agents before their first update, of so many in all. Weights are drawn from the CPU's random numbers ([`farad::seed`]),
-    /// everything else from the device's.
+    /// Agents before their first update; `updates` is the total planned. Weights are drawn from the CPU's
+    /// random numbers ([`farad::seed`]), everything else from the device's.
     pub fn new(
         environment: Arc<dyn Environment>,
         settings: PpoSettings,
@@ -109,7 +109,7 @@ impl Ppo {
         Ok(ppo)
     }
 
-    /// Another learning rate for every seed.
+    /// Sets the learning rate of every seed.
     pub fn learning_rates(mut self, rates: &[f64]) -> Ppo {
         assert_eq!(
             rates.len(),
@@ -123,7 +123,7 @@ impl Ppo {
         self
     }
 
-    /// The form of the networks.
+    /// The architecture of the networks.
     pub fn network(&self) -> &ActorCritic {
         &self.network
     }
@@ -138,7 +138,7 @@ impl Ppo {
         &self.settings
     }
 
-    /// Agents that train side by side.
+    /// The number of agents that train in parallel.
     pub fn seeds(&self) -> usize {
         self.seeds
     }
@@ -153,7 +153,7 @@ impl Ppo {
         self.updates
     }
 
-    /// Steps of all worlds in an update.
+    /// Steps per update, over all worlds.
     pub fn steps_per_update(&self) -> usize {
         self.seeds * self.settings.worlds * self.settings.horizon
     }
@@ -169,7 +169,7 @@ impl Ppo {
         self.network.unpack(&self.learned.weights)
     }
 
-    /// Goes on with these agents' weights and scales.
+    /// Continues with these agents' weights and normalizers.
     pub fn take(&mut self, agents: &Agents) -> Result<()> {
         self.learned.weights = ActorCritic::packed(&agents.weights);
         if let Some(normalizer) = &agents.normalizer {
@@ -178,9 +178,9 @@ impl Ppo {
         self.settle()
     }
 
-    /// One update: a roll-out, then all minibatches, in one submission. Gives `[seeds, 4]`, which nobody waits for: the loss, the mean
-    /// return of episodes that ended lately, the entropy, and the divergence from the old policy ([`COURSE`]). Where a loss is
-    /// not finite, nothing of its seed is.
+    /// One update: a roll-out, then all minibatches, in one submission. Returns `[seeds, 4]` without waiting
+    /// for it: the loss, the mean return of recently ended episodes, the entropy, and the divergence from the
+    /// old policy ([`COURSE`]). If the loss of a seed is not finite, none of its columns is.
     pub fn update(&mut self) -> Result<Tensor> {
         let settings = &self.settings;
         let rollout = rollout::collect(
@@ -228,18 +228,18 @@ impl Ppo {
         parts.reshape([time, self.seeds * worlds])
     }
 
-    /// What is seen as the networks see it.
+    /// Observations as the networks see them.
     fn scaled(&self, seen: &Tensor) -> Tensor {
         if self.settings.normalize { self.normalizer.apply(seen) } else { seen.clone() }
     }
 
-    /// What observations `[time, worlds, observations]` are worth, `[time, worlds]`.
+    /// The critic's values of observations `[time, worlds, observations]`: `[time, worlds]`.
     fn values(&self, seen: &Tensor) -> Tensor {
         let seen = self.scaled(&self.by_seed(seen));
         self.by_time(&self.network.value(&self.weights(), &seen))
     }
 
-    /// Advantages and returns of what was collected, and everything else that updates need.
+    /// Advantages and returns of the collected data, and everything else that updates need.
     fn samples(&self, rollout: &Collected) -> Samples {
         let PpoSettings { horizon, discount, trace, .. } = self.settings;
         let values = self.values(&Tensor::concat(&[&rollout.seen, &rollout.last], 0));
@@ -273,7 +273,7 @@ impl Ppo {
         scaled.clamp(-FAR, FAR).reshape([time, self.seeds * worlds])
     }
 
-    /// The mean return of the episodes that ended in a roll-out; what it was before, if none did.
+    /// The mean return of the episodes that ended in a roll-out; unchanged if none did.
     fn recent_after(&self, rollout: &Collected) -> Tensor {
         let sum = |t: &Tensor| self.by_seed(&t.unsqueeze(2)).sum_axes([1, 2]);
         let (total, count) = (sum(&rollout.finished), sum(&rollout.over));
@@ -308,7 +308,7 @@ impl Ppo {
         self.settle_with(&nothing)
     }
 
-    /// Runs everything that is recorded, as one program, and keeps values only.
+    /// Runs everything that is recorded as one program, and keeps only the values.
     fn settle_with(&mut self, course: &Tensor) -> Result<()> {
         Tensor::compute_all(&self.state().into_iter().chain([course]).collect::<Vec<_>>())?;
         for tensor in self.state_mut() {
@@ -317,7 +317,7 @@ impl Ppo {
         Ok(())
     }
 
-    /// Everything that training goes on with, by name.
+    /// Everything that training needs to continue, by name.
     pub fn tensors(&self) -> Vec<(String, Tensor)> {
         self.names().into_iter().zip(self.state().into_iter().cloned()).collect()
     }
@@ -332,7 +332,8 @@ impl Ppo {
         all
     }
 
-    /// Goes on from what [`Ppo::tensors`] gave after so many updates. The device's random numbers are the caller's to restore.
+    /// Continues from what [`Ppo::tensors`] returned after this many updates. The caller must restore the
+    /// device's random numbers.
     pub fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()> {
         let new = stored(&self.names(), &self.state(), tensors)?;
         self.state_mut().into_iter().zip(new).for_each(|(old, new)| *old = new);

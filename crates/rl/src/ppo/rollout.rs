@@ -7,43 +7,43 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::normalizer::Normalizer;
 
-/// What worlds carry from step to step beside their state, as one tensor: steps of the episode, its return, and the
-/// discounted one.
+/// Statistics that worlds carry from step to step beside their state, as one tensor: steps of the episode, its
+/// return, and its discounted return.
 const BESIDE: usize = 3;
 
-/// What was collected; the first two axes are time and world, and a seed's worlds lie side by side.
+/// The collected data. The first two axes are time and world; the worlds of a seed are adjacent.
 pub(super) struct Collected {
-    /// The state of all worlds afterwards, and what goes beside it.
+    /// The state of all worlds afterwards, and the statistics beside it.
     pub worlds: Vec<Tensor>,
-    /// `[time, worlds, observations]`, as the environment gives them.
+    /// `[time, worlds, observations]`, unnormalized.
     pub seen: Tensor,
-    /// What is seen after the last step, `[1, worlds, observations]`.
+    /// The observations after the last step, `[1, worlds, observations]`.
     pub last: Tensor,
-    /// What came of the step, before a new start; if that is asked for.
+    /// The observations after each step, before any restart; only if requested.
     pub next: Option<Tensor>,
     /// `[time, worlds, width]`.
     pub actions: Tensor,
     /// `[time, worlds]`, and so are all below.
     pub likelihoods: Tensor,
     pub rewards: Tensor,
-    /// Ended by itself: 1 or 0.
+    /// Whether it reached a terminal state: 1 or 0.
     pub ended: Tensor,
-    /// Ended, or cut by the limit of time: 1 or 0.
+    /// Whether it ended, or was cut by the time limit: 1 or 0.
     pub over: Tensor,
-    /// The return of an episode in its last step, else 0.
+    /// The return of an episode at its last step, otherwise 0.
     pub finished: Tensor,
     /// Discounted returns so far.
     pub discounted: Tensor,
 }
 
-/// Worlds at their beginning.
+/// Worlds in their initial states.
 pub(super) fn begin(environment: &dyn Environment, count: usize, device: &farad::Device) -> Vec<Tensor> {
     let mut worlds = environment.begin(count, device);
     worlds.push(Tensor::zeros([count, BESIDE], device));
     worlds
 }
 
-/// Acts for `horizon` steps. Worlds that are over start again.
+/// Acts for `horizon` steps. Worlds whose episode is over restart.
 pub(super) fn collect(
     environment: &dyn Environment,
     network: &ActorCritic,
@@ -106,7 +106,7 @@ pub(super) fn collect(
     }
 }
 
-/// Truth values `[worlds]` that broadcast to a tensor of so many axes.
+/// Booleans `[worlds]`, reshaped to broadcast to a tensor of this rank.
 fn along(mask: &Tensor, rank: usize) -> Tensor {
     (1..rank).fold(mask.clone(), |mask, _| mask.unsqueeze(-1))
 }

@@ -5,7 +5,7 @@ use farad::{Device, Order, Result, Tensor, scan};
 use super::settings::PpoSettings;
 use crate::actor_critic::ActorCritic;
 
-/// Decays of Adam's moments, and what is added to the root of the second.
+/// Decay rates of Adam's moments, and its epsilon.
 const BETAS: [f64; 2] = [0.9, 0.999];
 const SMALL: f64 = 1e-5;
 
@@ -20,14 +20,14 @@ pub(super) struct Samples {
     pub returns: Tensor,
 }
 
-/// Weights and Adam's moments: a row of numbers per seed each, so that an update of all is one kernel.
+/// Weights and Adam's moments: one row of numbers per seed each, so that updating all of them is one kernel.
 pub(super) struct LearnedWeights {
     pub weights: Tensor,
     pub first: Tensor,
     pub second: Tensor,
 }
 
-/// What the updates were like, `[seeds]` each: means over all minibatches.
+/// Statistics of the updates, `[seeds]` each: means over all minibatches.
 pub(super) struct UpdateMeans {
     pub loss: Tensor,
     pub entropy: Tensor,
@@ -35,7 +35,8 @@ pub(super) struct UpdateMeans {
 }
 
 impl Samples {
-    /// All of a minibatch after the other, drawn anew in every epoch and for every seed: `[minibatches, seeds, samples, numbers]`.
+    /// Minibatches of samples, shuffled in every epoch and for every seed:
+    /// `[minibatches, seeds, samples, numbers]`.
     fn shuffled(&self, settings: &PpoSettings, device: &Device) -> Tensor {
         let (seeds, samples) = (self.values.shape()[0], self.values.shape()[1]);
         let (epochs, parts) = (settings.epochs, settings.minibatches);
@@ -54,7 +55,7 @@ impl Samples {
     }
 }
 
-/// Everything that a minibatch of all seeds gives.
+/// The losses of a minibatch, for all seeds.
 struct Losses {
     loss: Tensor,
     entropy: Tensor,
@@ -88,7 +89,8 @@ fn losses(network: &ActorCritic, weights: &[Tensor], rows: &Tensor, settings: &P
     Losses { loss, entropy, divergence }
 }
 
-/// Learns from samples: `rates` is every seed's learning rate `[seeds]`, `steps` how many steps Adam has made.
+/// Learns from samples: `rates` is every seed's learning rate `[seeds]`, `steps` the number of Adam steps so
+/// far.
 pub(super) fn learn(
     network: &ActorCritic,
     learned: &LearnedWeights,
@@ -100,7 +102,7 @@ pub(super) fn learn(
     let device = rates.device();
     let rows = samples.shuffled(settings, device);
     let parts = rows.shape()[0];
-    // Adam's steps, from 1 on.
+    // Adam's step numbers, starting at 1.
     let numbers =
         Tensor::arange(parts, device).cast(farad::DType::F32) + (&Tensor::number(steps as f64, device) + 1.0);
     let rates = rates.unsqueeze(1);

@@ -1,4 +1,4 @@
-//! The algorithms by name, one row each, and what a training needs of every one of them.
+//! The algorithms by name, one row each, and the trait that they implement.
 
 use std::sync::Arc;
 
@@ -10,31 +10,32 @@ use crate::episodes::Agents;
 use crate::evolution::{Cma, Es, GENERATION};
 use crate::ppo::{COURSE, Ppo};
 
-/// What trains agents. The course of an update is `[seeds, columns]`; its first columns are the loss and the mean return.
+/// Trains agents. The statistics of an update are `[seeds, columns]`; the first columns are the loss and the
+/// mean return.
 pub trait Algorithm {
-    /// One update, or one generation: its course, not waited for.
+    /// One update, or one generation: returns its statistics, without waiting for them.
     fn update(&mut self) -> Result<Tensor>;
 
-    /// The columns of a course.
+    /// The names of the columns.
     fn columns(&self) -> [&'static str; 4];
 
     /// The agents as they are now.
     fn agents(&self) -> Agents;
 
-    /// Goes on with these agents' weights, and with nothing else of theirs.
+    /// Continues with these agents' weights, and nothing else of theirs.
     fn take(&mut self, agents: &Agents) -> Result<()>;
 
-    /// Steps of all worlds in an update, at most.
+    /// Most steps per update, over all worlds.
     fn steps_per_update(&self) -> usize;
 
-    /// Everything that training goes on with, by name.
+    /// Everything that training needs to continue, by name.
     fn tensors(&self) -> Vec<(String, Tensor)>;
 
-    /// Goes on from that after so many updates.
+    /// Continues from these tensors after this many updates.
     fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()>;
 }
 
-/// Hands everything to the methods of the same names.
+/// Delegates everything to the methods of the same names.
 macro_rules! algorithm {
     ($type:ty, $columns:expr) => {
         impl Algorithm for $type {
@@ -77,26 +78,26 @@ type Make = fn(Arc<dyn Environment>, &Settings, &Device) -> Result<Box<dyn Algor
 
 /// An algorithm with a name.
 pub struct NamedAlgorithm {
-    /// What settings call it.
+    /// Its name in settings.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// What it is, in one line.
     pub about: &'static str,
     /// Makes it, before its first update.
     pub make: Make,
 }
 
-/// All of them; the first is what is usual.
+/// All algorithms; the first is the default.
 pub const ALGORITHMS: [NamedAlgorithm; 3] = [
     NamedAlgorithm {
         name: "ppo",
-        about: "Proximal policy optimization: gradients from what was collected last",
+        about: "Proximal policy optimization: gradients from the latest samples",
         make: |environment, s, device| {
             Ok(Box::new(Ppo::new(environment, s.ppo.clone(), s.seeds, s.updates, device)?))
         },
     },
     NamedAlgorithm {
         name: "es",
-        about: "OpenAI's evolution strategy: policies vary, and ranks say where to go",
+        about: "OpenAI's evolution strategy: random variations of a policy, weighted by their ranks",
         make: |environment, s, device| {
             Ok(Box::new(Es::new(environment, s.evolution.clone(), s.seeds, device)?))
         },
@@ -111,7 +112,7 @@ pub const ALGORITHMS: [NamedAlgorithm; 3] = [
 ];
 
 impl NamedAlgorithm {
-    /// The one of this name.
+    /// The algorithm with this name.
     pub fn of(name: &str) -> Option<&'static NamedAlgorithm> {
         ALGORITHMS.iter().find(|algorithm| algorithm.name == name)
     }

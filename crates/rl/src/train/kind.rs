@@ -16,15 +16,15 @@ use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::stored;
 
-/// What a run folder of agents is, in `config.toml` and checkpoints.
+/// The kind of run folder of agents, in `config.toml` and checkpoints.
 pub const KIND: &str = "rl";
 
-/// The subject whose world is a file.
+/// The subject whose world comes from a file.
 const WORLD_OF_FILE: &str = "world";
-/// What a run calls its copy of that file.
+/// The name of a run's copy of that file.
 const BODIES: &str = "world.json";
 
-/// Agents in worlds.
+/// Agents in worlds, as a kind of training.
 pub struct Worlds;
 
 impl TrainingKind for Worlds {
@@ -58,7 +58,7 @@ impl TrainingKind for Worlds {
         if settings.world == WORLD_OF_FILE && settings.data.is_empty() {
             return Err(TrainError::NeedsData { subject: WORLD_OF_FILE.into() }.into());
         }
-        // Whoever opens the run later may stand elsewhere.
+        // The run may be opened later from another folder.
         if !settings.data.is_empty()
             && let Ok(path) = std::path::absolute(&settings.data)
         {
@@ -131,7 +131,7 @@ pub fn environment_of(settings: &Settings, device: &Device) -> Result<Arc<dyn En
     (world_named(&settings.world)?.make)(settings, device)
 }
 
-/// The same with the run's own copy of the world, if it has one.
+/// The same, with the run's own copy of the world, if it has one.
 fn at_home(mut settings: Settings, run: &Run) -> Settings {
     let copy = run.path().join(BODIES);
     if copy.is_file() {
@@ -140,7 +140,7 @@ fn at_home(mut settings: Settings, run: &Run) -> Settings {
     settings
 }
 
-/// What a run was trained with, the best agent of every seed, and the updates that were made.
+/// The settings of a run, the best agent of every seed, and the number of updates.
 pub fn learned(run: &Run, device: &Device) -> Result<(Settings, Agents, u64)> {
     let settings = at_home(Settings::of(run)?, run);
     let checkpoint =
@@ -151,7 +151,7 @@ pub fn learned(run: &Run, device: &Device) -> Result<(Settings, Agents, u64)> {
     Ok((settings, agents.with(found), checkpoint.step()))
 }
 
-/// Everything that a training is made of.
+/// Everything that a training consists of.
 struct Ready {
     settings: Settings,
     agents: AgentsInTraining,

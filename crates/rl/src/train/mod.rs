@@ -1,9 +1,10 @@
-//! Agents as a kind of training: `farad train cartpole`, and the like.
+//! Agents as a kind of training: `farad train cartpole` and others.
 //!
-//! [`Worlds`] is the kind, [`Settings`] are its rows, and [`WORLDS`] is the table of worlds that have a name. A run keeps every
-//! seed's best agent ([`learned`]), by validations; that is the one that is judged and watched.
+//! [`Worlds`] is the kind of training, [`Settings`] has its settings, and [`WORLDS`] is the table of named
+//! worlds. A run keeps every seed's best agent by validation ([`learned`]); that agent is judged and watched.
 //!
-//! Invariant: a checkpoint holds everything that an update depends on, so a run goes on with the same bits.
+//! Invariant: a checkpoint contains everything that an update depends on, so a resumed run continues with the
+//! same bits.
 
 mod algorithm;
 mod kind;

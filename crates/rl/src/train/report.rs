@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 
-/// Where the starts of judging lie among seeds.
+/// Seed offset for the starts that judge agents.
 const JUDGED: u64 = 0x6a75_6467_6564;
 
 /// The agents of a run, judged.
@@ -30,7 +30,7 @@ impl Judged {
         self.scores.iter().map(ReturnScore::min).fold(f64::INFINITY, f64::min)
     }
 
-    /// How good they are, in words.
+    /// The result as a sentence.
     fn sentence(&self) -> String {
         let episodes = self.scores.first().map_or(0, |score| score.returns.len());
         let of = match self.scores.len() {
@@ -53,7 +53,7 @@ pub fn judge(
     Ok(Judged { scores: ReturnScore::of(environment, agents, settings.episodes, seed, device)?, steps })
 }
 
-/// What came out, for people and for programs: one object per seed.
+/// The results, for people and for programs: one object per seed.
 pub fn outcome(settings: &Settings, judged: &Judged) -> Outcome {
     let scores = settings.all_seeds().zip(&judged.scores);
     let json = scores.clone().map(|(seed, score)| score.json(settings, seed, judged.steps)).collect();
@@ -95,14 +95,14 @@ pub fn write(
     page.section("Pictures");
     page.figure(
         "plots/return.svg",
-        "Returns in training, and of validations, where every agent does what it holds for best.",
+        "Returns in training, and of validations, where every agent takes its best action.",
     );
     page.figure("plots/loss.svg", "Loss during training.");
     page.files(&[
         ("config.toml", "everything needed to train again"),
         ("log.csv", "loss, return and validations by update"),
         ("events.jsonl", "what happened when"),
-        ("checkpoint.safetensors", "the kept agents (`best.…`), and where training stands (`training.…`)"),
+        ("checkpoint.safetensors", "the kept agents (`best.…`), and the state of training (`training.…`)"),
         ("plots/", "the pictures above"),
         ("result.json", "what came out, for lists of runs"),
     ]);

@@ -17,8 +17,8 @@ pub struct ReturnScore {
 }
 
 impl ReturnScore {
-    /// Of every agent, in so many episodes each, from starts that this seed draws. The device's own random numbers stay where they
-    /// are.
+    /// The scores of every agent, over `episodes` episodes each, from starts that depend on this seed. Does not
+    /// advance the device's own random numbers.
     pub fn of(
         environment: &dyn Environment,
         agents: &Agents,
@@ -46,7 +46,7 @@ impl ReturnScore {
         self.returns.iter().map(|&total| f64::from(total)).fold(f64::INFINITY, f64::min)
     }
 
-    /// For programs.
+    /// The score as JSON.
     pub fn json(&self, settings: &Settings, seed: u64, steps: u64) -> Value {
         let length = self.lengths.iter().map(|&length| f64::from(length)).sum::<f64>();
         json!({

@@ -1,4 +1,4 @@
-//! What may be said about a training of agents, one row each.
+//! The settings of a training of agents, one row each.
 
 use farad::Result;
 use farad::run::Run;
@@ -12,18 +12,18 @@ use crate::evolution::EvolutionSettings;
 use crate::ppo::PpoSettings;
 
 farad::train::settings! {
-    /// What agents are trained with.
+    /// The settings of agents.
     pub struct Settings {
         world: String = "cartpole".into(), Takes::Text, "The world that agents act in.";
         data: String = String::new(), Takes::Text, "The file that describes the bodies of `world`.";
         algorithm: String = "ppo".into(), Takes::one_of(ALGORITHMS.iter().map(|row| row.name)), "What trains the agents.";
         device: String = String::new(), Takes::Text, "The device that the run was started on.";
         seed: u64 = 1, Takes::from(0), "The seed of everything random.";
-        seeds: usize = 1, Takes::Whole(1, 1024), "Agents that train side by side, each for itself.";
-        updates: u64 = 100, Takes::from(1), "Updates, or generations, in all.";
-        validation: usize = 100, Takes::Whole(1, 1 << 16), "Episodes of a validation, of every agent.";
+        seeds: usize = 1, Takes::Whole(1, 1024), "Agents that train in parallel, independently.";
+        updates: u64 = 100, Takes::from(1), "Total updates or generations.";
+        validation: usize = 100, Takes::Whole(1, 1 << 16), "Episodes per validation and agent.";
         episodes: usize = 100, Takes::Whole(1, 1 << 20), "Episodes that an agent is judged on.";
-        goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent returns so much; none: never.";
+        goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent reaches this return; without it, never.";
         ..ppo: PpoSettings, "What PPO is made of.";
         ..task: LocomotionTask, "What is rewarded in worlds of bodies.";
         ..evolution: EvolutionSettings, "What evolution is made of.";
@@ -32,7 +32,7 @@ farad::train::settings! {
 }
 
 impl Settings {
-    /// What a world starts with, by an algorithm.
+    /// The default settings of a world with an algorithm.
     pub fn new(world: &NamedWorld, algorithm: &str) -> Settings {
         let course = LoopSettings {
             log_every: 1,
@@ -46,14 +46,14 @@ impl Settings {
         settings
     }
 
-    /// Of a run.
+    /// The settings of a run.
     pub fn of(run: &Run) -> Result<Settings> {
         let mut settings = Settings::default();
         settings.take_config(run.config())?;
         Ok(settings)
     }
 
-    /// What is trained by what, e.g. `cartpole by ppo`.
+    /// What is trained and how, e.g. `cartpole by ppo`.
     pub fn title(&self) -> String {
         format!("{} by {}", self.world, self.algorithm)
     }

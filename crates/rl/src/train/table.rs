@@ -1,4 +1,4 @@
-//! The worlds by name, one row each: what there is to learn in, and the settings that suit it.
+//! The worlds by name, one row each, with the settings that suit them.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::environments::{CartPole, Locomotion, Pendulum};
 
 /// A world with a name.
 pub struct NamedWorld {
-    /// What the command calls it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// What it is, in one line.
     pub about: &'static str,
     /// Makes it.
     pub make: fn(&Settings, &Device) -> Result<Arc<dyn Environment>>,
-    /// Settings of an algorithm that differ from the usual ones.
+    /// Changes the settings of an algorithm to those that suit the world.
     pub usual: fn(&mut Settings),
 }
 
@@ -67,7 +67,7 @@ pub const WORLDS: [NamedWorld; 8] = [
         make: bodies_by_name,
         usual: |settings| {
             ahead(settings);
-            // Twice as long a step with half as many sub-steps costs a quarter, and legs learn by it all the same.
+            // A step twice as long with half as many sub-steps costs a quarter, and legs learn just as well.
             (settings.task.time_step, settings.task.substeps) = (0.02, 4);
         },
     },
@@ -100,12 +100,12 @@ pub const WORLDS: [NamedWorld; 8] = [
     },
 ];
 
-/// Bodies with their task.
+/// An environment of bodies with their task.
 fn bodies(description: &Description, settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
     Ok(Arc::new(Locomotion::new(description, settings.task.clone(), device)?))
 }
 
-/// Bodies that `crates/world` has under the same name.
+/// An environment of the built-in world with the same name.
 fn bodies_by_name(settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
     let row = farad_world::WORLDS
         .iter()
@@ -114,13 +114,13 @@ fn bodies_by_name(settings: &Settings, device: &Device) -> Result<Arc<dyn Enviro
     bodies(&Description::from_json(row.json)?, settings, device)
 }
 
-/// The text of a file.
+/// The contents of a file.
 fn read(path: &str) -> Result<String> {
     let fail = |source| Error::File { op: "world", path: path.into(), source };
     std::fs::read_to_string(path).map_err(fail)
 }
 
-/// What suits bodies that should get ahead.
+/// Settings for bodies that should move forward.
 fn ahead(settings: &mut Settings) {
     let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
     (ppo.worlds, ppo.horizon, ppo.learning_rate) = (128, 32, 1e-3);
@@ -133,7 +133,7 @@ fn ahead(settings: &mut Settings) {
 }
 
 impl NamedWorld {
-    /// The one of this name.
+    /// The world with this name.
     pub fn of(name: &str) -> Option<&'static NamedWorld> {
         WORLDS.iter().find(|world| world.name == name)
     }
@@ -143,7 +143,7 @@ impl NamedWorld {
 mod tests {
     use super::*;
 
-    /// Every world can be made, begins, and is seen and drawn.
+    /// Every world can be made, starts, and can be observed and drawn.
     #[test]
     fn all_worlds_can_be_made() -> Result<()> {
         let device = Device::cpu();

@@ -1,4 +1,4 @@
-//! Agents in training as the loop sees them: updates, validations, checkpoints, the end.
+//! Agents in training, as the training loop sees them: updates, validations, checkpoints, the end.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::stored;
 
-/// Where the starts of validations lie among seeds, apart from training and from judging.
+/// Seed offset for the starts of validations, distinct from those of training and judging.
 const VALIDATED: u64 = 0x7661_6c69_6461_7465;
 
-/// What a checkpoint holds beside tensors.
+/// What a checkpoint contains besides tensors.
 #[derive(Serialize, Deserialize)]
 struct StoredAgents {
     random: RandomState,
     /// The best validation of every seed.
     best: Vec<Option<f64>>,
-    /// After which update.
+    /// The update after which it was reached.
     best_updates: Vec<u64>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct AgentsInTraining {
 }
 
 impl AgentsInTraining {
-    /// Before the first update.
+    /// The state before the first update.
     pub fn new(
         settings: Settings,
         environment: Arc<dyn Environment>,
@@ -68,7 +68,7 @@ impl AgentsInTraining {
         })
     }
 
-    /// A number of every seed, under the column's name where there is one.
+    /// Column names for a number per seed; just the column's name if there is only one seed.
     fn names(&self, column: &str) -> Vec<String> {
         match self.settings.seeds {
             1 => vec![column.to_string()],
@@ -76,7 +76,7 @@ impl AgentsInTraining {
         }
     }
 
-    /// The agents that a checkpoint keeps.
+    /// The agents that a checkpoint contains.
     fn kept_of(&self, checkpoint: &Checkpoint) -> Result<Agents> {
         let found = checkpoint.tensors("best", &self.device)?;
         Ok(self.kept.with(stored(&self.kept.names(), &self.kept.tensors(), &found)?))
@@ -204,7 +204,7 @@ impl Trainee for AgentsInTraining {
             report::judge(&self.settings, &*self.environment, &self.kept, summary.steps, &self.device)?;
         report::write(run, &self.settings, &*self.environment, &outcome, &self.best_updates, steps)?;
         Ok(report::outcome(&self.settings, &outcome)
-            .next("watch RUN", "see it act")
+            .next("watch RUN", "watch it act")
             .next("eval RUN", "judge it again")
             .next("train --resume RUN --updates N", "train for longer"))
     }

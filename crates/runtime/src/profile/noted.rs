@@ -1,6 +1,7 @@
-//! What a profiler has noted: sums of phases and kernels, spans and launches, and the difference of two moments.
+//! What a profiler has recorded: totals of phases and kernels, spans and launches, and the difference between
+//! two moments.
 //!
-//! Invariant: sums only grow, so what lies between two moments is a difference. Start at [`Snapshot`].
+//! Invariant: totals only grow, so the work between two moments is a difference. Start at [`Snapshot`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use std::sync::Arc;
 use super::Phase;
 use farad_compile::costs::Costs;
 
-/// What a phase has come to.
+/// Totals of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Its own time, without phases inside it.
+    /// Its own time, without phases nested in it.
     pub nanoseconds: u64,
     /// How often it was entered.
     pub count: u64,
@@ -22,7 +23,7 @@ pub struct Tally {
 /// A tally for every phase, in the order of [`Phase::ALL`].
 pub type Tallies = [Tally; Phase::ALL.len()];
 
-/// One time that a phase was entered, phases inside it included.
+/// One time that a phase was entered, including phases nested in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseSpan {
     /// The phase.
@@ -35,7 +36,7 @@ pub struct PhaseSpan {
     pub nanoseconds: u64,
 }
 
-/// One launch of a kernel that was timed alone.
+/// One kernel launch that was timed separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// What the program calls the kernel.
@@ -46,7 +47,7 @@ pub struct Launch {
     pub nanoseconds: u64,
 }
 
-/// What the launches of one kernel come to.
+/// Totals of the launches of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelTally {
     /// What the program calls it.
@@ -55,16 +56,16 @@ pub struct KernelTally {
     pub count: u64,
     /// Time on the device; zero where launches were only counted.
     pub nanoseconds: u64,
-    /// What they had to do.
+    /// Bytes moved and operations done.
     pub costs: Costs,
 }
 
-/// Everything noted up to a moment; what was noted between two moments is the difference.
+/// Everything recorded up to a moment. The difference between two snapshots is what was recorded between them.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// What phases of all threads came to.
+    /// Totals of the phases of all threads.
     pub all: Tallies,
-    /// What phases of the thread that asked came to.
+    /// Totals of the phases of the calling thread.
     pub here: Tallies,
     /// The kernels.
     pub kernels: Vec<KernelTally>,
@@ -75,12 +76,12 @@ pub struct Snapshot {
 }
 
 impl KernelTally {
-    /// A kernel that was never launched.
+    /// A kernel with no launches.
     pub fn none(label: Arc<str>) -> KernelTally {
         KernelTally { label, count: 0, nanoseconds: 0, costs: Costs::default() }
     }
 
-    /// The launches of a program by kernel, from the label and the costs of each.
+    /// The launches of a program grouped by kernel, from the label and costs of each.
     pub fn by_label<'a>(launches: impl Iterator<Item = (&'a Arc<str>, Costs)>) -> Arc<[KernelTally]> {
         let mut kernels: HashMap<Arc<str>, KernelTally> = HashMap::new();
         for (label, costs) in launches {
@@ -98,7 +99,7 @@ impl KernelTally {
 }
 
 impl Snapshot {
-    /// What was noted from `before` to here: phases of all threads, phases of this thread, kernels.
+    /// What was recorded from `before` to here: phases of all threads, phases of this thread, kernels.
     pub fn since(&self, before: &Snapshot) -> (Tallies, Tallies, Vec<KernelTally>) {
         let less = |after: &Tallies, before: &Tallies| -> Tallies {
             std::array::from_fn(|n| Tally {

@@ -1,4 +1,4 @@
-//! Attention by its kernels and composed, in all that it can be told.
+//! Attention with its kernels and composed, with all options.
 
 use farad::{Attention, Tensor};
 
@@ -21,7 +21,7 @@ fn case(
     Case::new("attention", detail, inputs, 5e-6, move |x| x[0].attention(&x[1], &x[2], &options(x)))
 }
 
-/// The kernels, which GPUs would not take for so few keys.
+/// The kernels, which GPUs would not choose for so few keys.
 fn kernels() -> Attention {
     Attention::new().composed(false)
 }

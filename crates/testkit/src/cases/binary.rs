@@ -32,7 +32,7 @@ pub(crate) fn method(op: Binary) -> (&'static str, fn(&Tensor, &Tensor) -> Tenso
     }
 }
 
-/// Operands of a row as one dtype; comparisons on few whole numbers, so that ties occur.
+/// Operands of a row in one dtype; comparisons use few distinct integers, so that ties occur.
 fn operands(op: Binary, dtype: DType, a: &[usize], b: &[usize]) -> Vec<Input> {
     let (ra, rb) = op.row().range;
     match dtype {
@@ -80,7 +80,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Operands of different dtypes meet in one.
+/// Operands of different dtypes, which are promoted to a common one.
 fn mixed() -> Vec<Case> {
     let shape = [5, 7];
     let case =
@@ -93,7 +93,7 @@ fn mixed() -> Vec<Case> {
         case(int(shape, -9, 9), half(shape, SIGNED), HALF),
         case(float(shape, SIGNED), float(shape, SIGNED).stored(DType::F64), 1e-14),
         case(all_of(shape, DType::I64), int(shape, -9, 9), 0.0),
-        // They meet in i16.
+        // They are promoted to i16.
         case(all_of(shape, DType::U8), all_of(shape, DType::I8), 0.0).on_cpu_only(),
         case(all_of(shape, DType::U32), all_of(shape, DType::I16), 0.0),
         case(all_of(shape, DType::U64), all_of(shape, DType::U16), 0.0),
@@ -123,7 +123,7 @@ fn mixed() -> Vec<Case> {
     ]
 }
 
-/// Numbers beside tensors, on either side, by reference and by value.
+/// Numbers as operands, on either side, by reference and by value.
 fn numbers() -> Vec<Case> {
     let one = || vec![float([7, 9], SIGNED)];
     vec![

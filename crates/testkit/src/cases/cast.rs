@@ -1,4 +1,4 @@
-//! Casts between all pairs of dtypes, and what reads of storage dtypes give.
+//! Casts between all pairs of dtypes, and reads of storage dtypes.
 
 use farad::Tensor;
 use farad_ir::DType;
@@ -6,7 +6,7 @@ use farad_ir::DType;
 use super::HALF;
 use crate::case::{Case, Input, all_of, float, half, int, truth, unsigned, whole};
 
-/// Numbers of a dtype: those that most others hold, and all it has.
+/// Numbers of a dtype: those that most others can represent, and its whole range.
 fn sources(dtype: DType) -> Vec<Input> {
     match dtype {
         DType::F32 => vec![float([301], (-3.0, 300.0)), whole([301], (-1.0, 1.0))],
@@ -26,12 +26,12 @@ fn sources(dtype: DType) -> Vec<Input> {
     }
 }
 
-/// Whether a float dtype has no room for the numbers of an input.
+/// Whether a float dtype cannot represent the numbers of an input.
 fn overflows(input: &Input, to: DType) -> bool {
     to == DType::F16 && input.dtype.is_int() && input.largest() > 60_000.0
 }
 
-/// What a cast to the dtype may round away.
+/// The rounding error of a cast to the dtype.
 fn tolerance(to: DType) -> f64 {
     match to {
         DType::F16 => HALF,
@@ -51,7 +51,7 @@ pub(super) fn cases() -> Vec<Case> {
                 let compute = from.is_compute() && to.is_compute();
                 let everywhere = from.is_on_gpus() && to.is_on_gpus();
                 let case = only(everywhere, case);
-                // A cast to integers or truth values ends a path.
+                // A cast to integers or booleans has no gradient.
                 cases.push(if to.is_float() && compute { case } else { case.without_gradient() });
             }
         }
@@ -91,12 +91,12 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The case, on the CPU only unless GPUs have its dtypes.
+/// Marks the case as CPU only, unless GPUs support its dtypes.
 fn only(everywhere: bool, case: Case) -> Case {
     if everywhere { case } else { case.on_cpu_only() }
 }
 
-/// `bf16` in odd shapes, through movement and on the way into a product.
+/// `bf16` in odd shapes, through movement ops and as an operand of a product.
 fn brains() -> Vec<Case> {
     let brain = |shape: &[usize]| float(shape, (-3.0, 3.0)).stored(DType::BF16);
     let of = |detail: &str, input: Input, tolerance: f64, function: fn(&Tensor) -> Tensor| {
@@ -120,7 +120,7 @@ fn brains() -> Vec<Case> {
     ]
 }
 
-/// Small integers in odd shapes, through movement, indices and loops: on GPUs four bytes are a word.
+/// Small integers in odd shapes, through movement ops, indices and loops: on GPUs a word has four bytes.
 fn bytes() -> Vec<Case> {
     type Row = (&'static str, &'static [usize], fn(&Tensor) -> Tensor);
     let rows: [Row; 10] = [
@@ -148,7 +148,7 @@ fn bytes() -> Vec<Case> {
     dtypes.flat_map(of).collect()
 }
 
-/// Casts of constants, which the compiler folds: to the numbers that the device would give.
+/// Casts of constants, which the compiler folds: the result must be what the device would give.
 fn constants() -> Vec<Case> {
     let of = |value: f32, to: DType| {
         Case::new("cast", format!("of {value} everywhere, to {to}"), vec![], tolerance(to), move |x| {

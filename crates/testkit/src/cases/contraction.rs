@@ -78,7 +78,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("image, strides", [2, 1, 3, 5], &[w(9, 3, 2, 1, 1), w(10, 2, 3, 0, 1)]),
         case("image, dilation and groups", [1, 2, 2, 3], &[w(9, 3, 1, 2, 2), w(8, 2, 2, 1, 1)]),
         case("volume", [1, 1, 2, 3], &[w(4, 2, 1, 0, 1), w(5, 3, 2, 1, 1), w(4, 2, 1, 1, 1)]),
-        // From here on there is enough work for a product of matrices.
+        // From here on there is enough work for a matrix product.
         case("larger image", [2, 1, 8, 17], &[w(17, 3, 1, 1, 1), w(17, 3, 1, 1, 1)]),
         case("larger, rows of four", [3, 1, 5, 20], &[w(8, 3, 1, 1, 1), w(12, 3, 1, 1, 1)]),
         case("larger, strides", [3, 1, 7, 18], &[w(17, 3, 2, 1, 1), w(16, 3, 3, 0, 1)]),

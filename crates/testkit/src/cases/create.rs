@@ -1,4 +1,4 @@
-//! Tensors from nothing.
+//! Tensors without inputs.
 
 use farad::Tensor;
 

@@ -1,4 +1,4 @@
-//! Running sums and products, over blocks of every kind: none, one, several, blocks of blocks.
+//! Cumulative sums and products, over blocks of every kind: none, one, several, blocks of blocks.
 
 use farad::Tensor;
 

@@ -1,4 +1,4 @@
-//! An op of one's own, with its kernel and its gradient.
+//! A custom op, with its kernel and its gradient.
 
 use farad::kept;
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var};

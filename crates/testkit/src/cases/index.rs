@@ -1,4 +1,4 @@
-//! Reading and adding at positions that are data.
+//! Reading and adding at positions given by data.
 
 use farad::Tensor;
 use farad_ir::DType;
@@ -58,7 +58,7 @@ fn gathers() -> Vec<Case> {
         embed(float([11, 8], SIGNED), int([3, 5], 0, 10)),
         embed(float([65, 33], SIGNED), int([129], 0, 64)),
         embed(half([11, 7], SIGNED), int([3, 5], 0, 10)),
-        // So many rows for so many places that devices sort the index first.
+        // Enough rows and positions that devices sort the index first.
         embed(float([4200, 3], SIGNED), int([4100], 0, 4199)),
         embed(half([4200, 4], SIGNED), int([4100], 0, 99)),
         hot(int([5], 0, 6)),

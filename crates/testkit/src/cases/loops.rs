@@ -1,4 +1,4 @@
-//! Loops whose bodies work on each element by itself: one kernel, and what must not become one.
+//! Loops whose bodies work on each element by itself, which become one kernel, and loops that must not.
 
 use farad::{Tensor, repeat, scan, scan_along};
 use farad_ir::DType;
@@ -19,7 +19,7 @@ fn all((last, results): (Vec<Tensor>, Vec<Tensor>)) -> Vec<Tensor> {
     last.into_iter().chain(results).collect()
 }
 
-/// A pendulum that is pushed: two carries, a sequence, constants of every size, three results.
+/// A driven pendulum: two carries, a sequence, constants of every size, three results.
 fn pendulum(x: &Given, reverse: bool) -> Vec<Tensor> {
     all(scan_along(&[&x[0], &x[1]], &[&x[2]], reverse, |state, push| {
         let speed = &state[1] + (state[0].sin() * -0.3 + &push[0] * &x[3]) * &x[4];
@@ -166,7 +166,7 @@ fn written_out() -> Vec<Case> {
                 }))
             },
         ),
-        // Neighbors along a long axis: no element is by itself, so this stays a loop over kernels.
+        // Neighbors along a long axis: elements depend on each other, so this stays a loop over kernels.
         Case::many("scan", "long chain", vec![float([3, 90], SIGNED), float([4, 3], SIGNED)], 1e-5, |x| {
             all(scan(&[&x[0]], &[&x[1]], |c, s| {
                 let left = c[0].narrow(1, 0, 89).pad(&[(0, 0), (1, 0)]);
@@ -199,7 +199,7 @@ fn counted() -> Vec<Case> {
                 }))
             },
         ),
-        // Random numbers are the same in every meaning of a program, and others at every position.
+        // Random numbers are the same however a program runs, and differ at every position.
         Case::many("repeat", "with random numbers", vec![float([37], SIGNED)], 5e-6, |x| {
             let device = x[0].device().clone();
             all(repeat(5, &[&x[0]], |c, _| {

@@ -1,4 +1,4 @@
-//! Truth values over axes, triangles.
+//! Booleans over axes, triangles.
 
 use farad::Tensor;
 use farad::{Axes, kept};

@@ -1,4 +1,4 @@
-//! Matrix products in all their forms: sizes around tile edges, batches, vectors, moved operands.
+//! Matrix products in all forms: sizes around tile edges, batches, vectors, permuted operands.
 
 use farad_ir::DType;
 
@@ -6,7 +6,7 @@ use super::{HALF, SIGNED};
 use crate::case::{Case, Given, Input, float, half};
 use farad::Tensor;
 
-/// Norm-wise: errors grow with the square root of the inner size, as results do.
+/// Norm-wise: errors grow with the square root of the inner size, and so do results.
 const PRODUCT: f64 = 2e-6;
 
 fn pair(make: fn(&[usize], (f64, f64)) -> Input, lhs: &[usize], rhs: &[usize]) -> Vec<Input> {
@@ -98,7 +98,7 @@ fn moved() -> Vec<Case> {
     ]
 }
 
-/// Work merged into a product: on its operands, on its result, and a reduction after it.
+/// Work fused into a product: on its operands, on its result, and a reduction after it.
 fn merged() -> Vec<Case> {
     vec![
         Case::new(

@@ -1,7 +1,7 @@
 //! The table: every public op of [`farad::Tensor`], by family.
 //!
-//! Rows of the op tables are walked, not listed; the rest is one row per method or more. A test fails on
-//! a method or a table row that has no case.
+//! The rows of the op tables are enumerated; the rest is at least one row per method. A test fails for a method
+//! or a table row without a case.
 
 mod activation;
 mod attention;
@@ -35,7 +35,7 @@ pub(crate) use unary::method as unary_method;
 
 use crate::case::Case;
 
-/// What `f64` may round away.
+/// The rounding error of `f64`.
 const DOUBLE: f64 = 1e-14;
 
 /// Every case.
@@ -74,5 +74,5 @@ pub fn all() -> Vec<Case> {
 /// Symmetric around zero.
 const SIGNED: (f64, f64) = (-2.0, 2.0);
 
-/// What rounding a result to `f16` costs, of the largest element.
+/// The error of rounding a result to `f16`, relative to the largest element.
 const HALF: f64 = 1e-3;

@@ -1,4 +1,4 @@
-//! Movement: reshape, permute, expand, pad, flip and their relatives, alone and one upon another.
+//! Movement: reshape, permute, expand, pad, flip and their relatives, alone and combined.
 
 use farad::Tensor;
 use farad_ir::DType;
@@ -78,7 +78,7 @@ fn joins() -> Vec<Case> {
     ]
 }
 
-/// Every movement on every other compute dtype, in one go.
+/// Every movement op on every other compute dtype, in one case.
 fn by_dtype() -> Vec<Case> {
     fn chain(x: &Given) -> Tensor {
         x[0].permute(&[2, 0, 1]).pad(&[(1, 0), (0, 2), (1, 1)]).flip(&[0]).slice((1.., .., 0..3)).unsqueeze(0)

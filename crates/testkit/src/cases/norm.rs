@@ -32,7 +32,7 @@ pub(super) fn cases() -> Vec<Case> {
             Case::new(name, detail, vec![input], tolerance, move |x| function(&x[0], axis))
         };
         for (shape, axis) in shapes {
-            // Softmax of long rows is small everywhere.
+            // A softmax of long rows is small everywhere.
             let row = shape[axis.rem_euclid(shape.len() as isize) as usize] as f64;
             let case = of(format!("axis {axis}"), float(shape, RANGE), axis, 5e-6);
             cases.push(if name == "softmax" { case.of_size(1.0 / row) } else { case });
@@ -83,7 +83,7 @@ fn layer_norms() -> Vec<Case> {
         of("", &[2, 3, 64], |s, r| float(s, r), 1e-5),
         of("long rows", &[2, 3001], |s, r| float(s, r), 1e-5),
         of("f16", &[7, 33], |s, r| half(s, r), 6e-3),
-        // The sum of such a row is no f16.
+        // The sum of such a row exceeds f16.
         Case::new(
             "layer_norm",
             "far from zero",

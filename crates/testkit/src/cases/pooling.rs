@@ -1,4 +1,4 @@
-//! Poolings: side by side, overlapping, padded, beyond the end, to a size.
+//! Pooling: adjacent, overlapping, padded, beyond the end, to a given size.
 
 use farad::{PoolOptions, Tensor};
 

@@ -19,7 +19,7 @@ pub(crate) fn method(op: Reduce) -> (&'static str, fn(&Tensor, &[isize]) -> Tens
     }
 }
 
-/// Shapes and the axes to reduce: one each, several, all; few long rows and many short ones.
+/// Shapes and the axes to reduce: single ones, several, all; few long rows and many short ones.
 const LAYOUTS: [(&[usize], &[isize]); 16] = [
     (&[7, 33], &[1]),
     (&[7, 33], &[0]),
@@ -40,7 +40,7 @@ const LAYOUTS: [(&[usize], &[isize]); 16] = [
 ];
 
 fn input(op: Reduce, dtype: DType, shape: &[usize], terms: usize) -> Input {
-    // Long products would vanish, or be too large for any float.
+    // Long products would underflow or overflow.
     let spread = 1.0 / (terms as f64).sqrt().max(2.0);
     let range = if op == Reduce::Prod { (1.0 - spread, 1.0 + spread) } else { op.row().range };
     match dtype {
@@ -59,7 +59,7 @@ pub(super) fn cases() -> Vec<Case> {
         let (row, (name, function)) = (op.row(), method(op));
         for dtype in DType::ALL.into_iter().filter(|&d| d.is_compute() && d != DType::Bool) {
             for (n, (shape, axes)) in LAYOUTS.into_iter().enumerate() {
-                // Floats see every layout, the others one of each kind.
+                // Floats get every layout, the others one of each kind.
                 let shown = matches!(dtype, DType::F32 | DType::F64) || [0, 1, 6, 13].contains(&n);
                 if !shown || (op.is_index() && axes.len() > 1) {
                     continue;
@@ -73,9 +73,10 @@ pub(super) fn cases() -> Vec<Case> {
                 let inputs = vec![input(op, dtype, shape, terms)];
                 let case =
                     Case::new(name, format!("{axes:?}"), inputs, tolerance, move |x| function(&x[0], axes));
-                // What is summed is larger than a sum of both signs may be.
+                // The summands are larger than a sum with both signs may be.
                 let case = if row.rounds { case.of_size((terms as f64).sqrt()) } else { case };
-                // Halves tie too often for the slope of an extreme to exist, and many elements are nearer than a step.
+                // In f16 there are too many ties for a maximum to have a derivative, and many elements are
+                // closer than a difference step.
                 let near = dtype == DType::F16 || (dtype == DType::F64 && terms > 1000);
                 let kinked = near && !row.rounds;
                 cases.push(if row.gradient.is_none() || kinked { case.without_gradient() } else { case });
@@ -149,7 +150,7 @@ fn whole_tensors() -> Vec<Case> {
     ]
 }
 
-/// Products with zeros, whose gradients are products of the others.
+/// Products with zeros, whose gradients are products of the other elements.
 fn products() -> Vec<Case> {
     let of = |detail: &str, input: Input, axes: &'static [isize]| {
         Case::new("prod_axes", detail, vec![input], 2e-6, move |x| x[0].prod_axes(kept(axes)))

@@ -23,7 +23,7 @@ fn running_sum(x: &Given) -> Vec<Tensor> {
     last.into_iter().chain(sums).collect()
 }
 
-/// Each slice's order, and the largest so far in order.
+/// Each slice's order, and the largest so far, sorted.
 fn sorted(x: &Given) -> Vec<Tensor> {
     let (last, orders) = scan(&[&x[0]], &[&x[1]], |carry, slice| {
         let largest = carry[0].maximum(&slice[0]).sort(0, Order::Descending).0;
@@ -32,7 +32,7 @@ fn sorted(x: &Given) -> Vec<Tensor> {
     last.into_iter().chain(orders).collect()
 }
 
-/// Whole numbers of which many are equal.
+/// Integers with many duplicates.
 const SMALL: (f64, f64) = (-40.0, 40.0);
 
 fn sums() -> Vec<Case> {
@@ -45,7 +45,7 @@ fn sums() -> Vec<Case> {
         of("one position", float([3], SIGNED), float([1, 3], SIGNED), 1e-6),
         of("two positions", float([65], SIGNED), float([2, 65], SIGNED), 1e-6),
         of("running sum of integers", int([5], -9, 9), int([8, 5], i32::MIN, i32::MAX), 0.0),
-        // Slices of halves start in the middle of words; rows of 2500 take several launches.
+        // Slices of f16 start in the middle of words; rows of 2500 take several launches.
         Case::many("scan", "orders of slices", vec![half([33], SIGNED), half([5, 33], SIGNED)], 0.0, sorted)
             .without_gradient(),
         Case::many("scan", "long orders", vec![whole([2500], SMALL), whole([3, 2500], SMALL)], 0.0, sorted)

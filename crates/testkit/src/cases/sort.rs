@@ -1,4 +1,4 @@
-//! Orders: rows of every length that is sorted in another way, many rows, equal elements.
+//! Sorting: rows of every length class, many rows, equal elements.
 
 use farad::Order;
 use farad_ir::DType;
@@ -6,7 +6,7 @@ use farad_ir::DType;
 use super::SIGNED;
 use crate::case::{Case, Input, apart, float, half, int, truth, unsigned, whole};
 
-/// Sizes and the axis that is sorted: short rows, rows just above what one workgroup sorts, long rows.
+/// Sizes and the axis that is sorted: short rows, rows just longer than one workgroup sorts, long rows.
 const LAYOUTS: [(&[usize], isize); 12] = [
     (&[1], 0),
     (&[7, 13], 1),
@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (n, (shape, axis)) in LAYOUTS.into_iter().enumerate() {
         let descending = n % 2 == 1;
-        // Whole numbers, so that many are equal and none is rounded.
+        // Integers, so that many are equal and none is rounded.
         cases.push(argsort(whole(shape, (-50.0, 50.0)), axis, descending));
         cases.push(sort(apart(shape, SIGNED), axis, descending));
     }
@@ -36,7 +36,7 @@ pub(super) fn cases() -> Vec<Case> {
             cases.push(argsort(unsigned(shape, 0, u32::MAX), 1, descending));
             cases.push(argsort(half(shape, SIGNED), 1, descending));
             cases.push(argsort(truth(shape), 1, descending));
-            // Halves that are equal have no gradient that differences would find.
+            // Equal f16 elements have no gradient that finite differences would find.
             cases.push(sort(half(shape, SIGNED), 1, descending).without_gradient());
         }
     }

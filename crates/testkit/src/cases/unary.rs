@@ -56,7 +56,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Shapes at the edges of what kernels are cut into.
+/// Shapes at the edges of how kernels divide work.
 fn shapes() -> Vec<Case> {
     let shapes: [&[usize]; 11] = [
         &[],

@@ -1,6 +1,6 @@
-//! Values and slopes of what is composed of the tables' ops, as PyTorch has them.
+//! Values and derivatives of composed ops, as in PyTorch.
 
-// What a number less itself is, is the question.
+// Testing `x - x` is the point.
 #![allow(clippy::eq_op)]
 
 use farad::Order;
@@ -15,7 +15,7 @@ const LN2: f64 = std::f64::consts::LN_2;
 
 type ComposedFunction = fn(&[Tensor]) -> Tensor;
 
-/// A function of one tensor, element by element: inputs, values, slopes (none: not asked).
+/// A function of one tensor, element by element: inputs, values, derivatives (empty: not tested).
 type ComposedRow = (&'static str, ComposedFunction, &'static [f64], &'static [f64], &'static [f64]);
 
 const POINTWISE: &[ComposedRow] = &[
@@ -165,7 +165,7 @@ const POINTWISE: &[ComposedRow] = &[
     ("is_nan", |x| x[0].is_nan(), &[1.0, INF, -INF, 0.0, NAN], &[0.0, 0.0, 0.0, 0.0, 1.0], &[]),
     ("is_inf", |x| x[0].is_inf(), &[1.0, INF, -INF, 0.0, NAN], &[0.0, 1.0, 1.0, 0.0, 0.0], &[]),
     ("is_finite", |x| x[0].is_finite(), &[1.0, INF, -INF, 0.0, NAN], &[1.0, 0.0, 0.0, 1.0, 0.0], &[]),
-    // The sign of a zero shows in what is divided by it.
+    // The sign of a zero shows when something is divided by it.
     ("1 / (x + 0)", |x| 1.0 / (&x[0] + 0.0), &[0.0, -0.0, 1.0], &[INF, INF, 1.0], &[]),
     ("1 / (x + -0)", |x| 1.0 / (&x[0] + -0.0), &[0.0, -0.0, 1.0], &[INF, -INF, 1.0], &[]),
     ("1 / (x - 0)", |x| 1.0 / (&x[0] - 0.0), &[0.0, -0.0, 1.0], &[INF, -INF, 1.0], &[]),
@@ -176,7 +176,7 @@ const POINTWISE: &[ComposedRow] = &[
     ("1 / (x · 0)", |x| 1.0 / (&x[0] * 0.0), &[1.0, -1.0], &[INF, -INF], &[]),
 ];
 
-/// Functions of two tensors of one length: operands, values, slopes at each.
+/// Functions of two tensors of one length: operands, values, derivatives with respect to each.
 type ComposedPair =
     (&'static str, ComposedFunction, [&'static [f64]; 2], &'static [f64], [&'static [f64]; 2]);
 
@@ -225,7 +225,7 @@ const PAIRS: &[ComposedPair] = &[
     ),
 ];
 
-/// Functions of whole tensors: sizes, elements, values, slopes.
+/// Functions of whole tensors: sizes, elements, values, derivatives.
 type Whole =
     (&'static str, ComposedFunction, &'static [usize], &'static [f64], &'static [f64], &'static [f64]);
 

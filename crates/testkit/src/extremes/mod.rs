@@ -1,7 +1,7 @@
-//! What ops make of NaN, infinities, zeros of either sign and the ends of the range: every row of the tables by its
-//! columns, and what is composed of them by a table of PyTorch's values and slopes.
+//! The results of ops on NaN, infinities, zeros of either sign and the ends of the range: every row of the op
+//! tables by its columns, and composed ops by a table of PyTorch's values and derivatives.
 //!
-//! Everything needed is compiled in, so that a test program with these tables may be taken to another machine. Start at
+//! Everything needed is compiled in, so that the test program can be copied to another machine. Start at
 //! [`check_device`].
 
 mod composed;
@@ -17,27 +17,27 @@ use crate::driver::{SuiteReport, guarded};
 
 /// Checks that are computed at once.
 const BATCH: usize = 16;
-/// What rounding to `f16` costs, relative and, below its normal numbers, absolute.
+/// The rounding error of `f16`: relative and, below its normal numbers, absolute.
 const HALF: (f64, f64) = (1e-3, 1.2e-7);
-/// A slope or value that PyTorch does not say, or that depends on its version.
+/// Marks a derivative or value that PyTorch does not define, or that depends on its version.
 pub(crate) const ANY: f64 = 12345.0;
 
-/// An op at some inputs, and what it must give there.
+/// An op at some inputs, and the expected results.
 pub(crate) struct Extreme {
     pub name: String,
     /// Elements and sizes of every input.
     pub inputs: Vec<(Vec<f64>, Vec<usize>)>,
     pub function: Box<dyn Fn(&[Tensor]) -> Tensor>,
     pub expected: Expected,
-    /// Of every value, and on top.
+    /// Relative and absolute.
     pub tolerance: (f64, f64),
 }
 
-/// What an op must give.
+/// The expected results of an op.
 pub(crate) enum Expected {
     /// These values.
     Values(Vec<f64>),
-    /// These gradients of the sum at the input of this number.
+    /// These gradients of the sum, with respect to the input with this index.
     Slopes(usize, Vec<f64>),
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Expected {
 enum RunPlace {
     /// By itself.
     Alone,
-    /// Between neighbors in one kernel.
+    /// Fused with neighbors in one kernel.
     Fused,
 }
 
@@ -124,12 +124,12 @@ fn tensor(
     }
 }
 
-/// The nearest number that a float dtype has.
+/// The nearest number of a float dtype.
 pub(crate) fn held(dtype: DType, x: f64) -> f64 {
     if dtype == DType::F16 { f16::from_f64(x).to_f64() } else { x as f32 as f64 }
 }
 
-/// What is wrong with what was found, if anything is.
+/// What is wrong with the results, if anything.
 fn wrong(extreme: &Extreme, found: &[f64], dtype: DType) -> Option<String> {
     let (expected, what) = match &extreme.expected {
         Expected::Values(values) => (values, "value"),
@@ -153,7 +153,7 @@ fn wrong(extreme: &Extreme, found: &[f64], dtype: DType) -> Option<String> {
     Some(format!("{} of {} {what}s are wrong, first {first}: {}", at.len(), found.len(), shown.join("; ")))
 }
 
-/// One wrong element, with the inputs that made it where there is one each.
+/// One wrong element, with its inputs if there is one of each.
 fn element(extreme: &Extreme, n: usize, found: &[f64], expected: &[f64]) -> String {
     let inputs: Vec<String> = extreme
         .inputs

@@ -8,8 +8,8 @@ use super::{Expected, Extreme, held};
 use crate::cases;
 use crate::sample::NumberStream;
 
-/// Every binary row on floats that has a method (a join is half of a concatenation, which has a row of its own): at its
-/// edges, at all pairs of extreme numbers, and inside its bound.
+/// Every binary row on floats that has a method (a join is a part of a concatenation, which has its own row):
+/// at its edges, at all pairs of extreme numbers, and within its bound.
 pub(super) fn binary(dtype: DType) -> Vec<Extreme> {
     let mut all = Vec::new();
     for &op in Binary::ALL.iter().filter(|&&op| op != Binary::Join && op.takes(dtype)) {
@@ -36,17 +36,17 @@ pub(super) fn binary(dtype: DType) -> Vec<Extreme> {
     all
 }
 
-/// All pairs of these, as far as no result depends on rounding.
+/// All pairs of these whose result does not depend on rounding.
 fn grid(dtype: DType) -> Vec<(f64, f64)> {
     let inf = f64::INFINITY;
     let most = if dtype == DType::F16 { 65504.0 } else { f32::MAX as f64 };
     let numbers = [f64::NAN, inf, -inf, 0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, most, -most];
     let pairs = numbers.into_iter().flat_map(|a| numbers.map(|b| (a, b)));
-    // A remainder or quotient of the largest is not exact, and what a power of it is depends on rounding.
+    // A remainder or quotient of the largest number is not exact, and its power depends on rounding.
     pairs.filter(|(a, b)| a.abs().max(b.abs()) != most || (a.is_nan() || b.is_nan() || a == b)).collect()
 }
 
-/// Pairs of every size within a row's bound, whose result is a normal number.
+/// Pairs of every magnitude within a row's bound whose result is a normal number.
 fn inside(op: Binary, dtype: DType) -> Vec<(f64, f64)> {
     let (row, mut sample) = (op.row(), NumberStream::new(11));
     let (tiny, most) = if dtype == DType::F16 { (6.2e-5, 65000.0) } else { (1.2e-38, 3.4e38) };

@@ -8,7 +8,7 @@ use super::{Expected, Extreme, held};
 use crate::cases;
 use crate::sample::NumberStream;
 
-/// Inputs between the ends of a bound: evenly, by powers of two from the smallest, and close to one.
+/// Inputs between the ends of a bound: evenly spaced, by powers of two from the smallest, and close to one.
 fn spread(low: f64, high: f64, dtype: DType) -> Vec<f64> {
     let mut sample = NumberStream::new(7);
     let (low, high) = match dtype {
@@ -24,7 +24,7 @@ fn spread(low: f64, high: f64, dtype: DType) -> Vec<f64> {
     });
     let sizes: Vec<f64> = sizes.collect();
     let ones = (0..24).flat_map(|power| [1.0 - 2f64.powi(-power - 1), 1.0 + 2f64.powi(-power - 1)]);
-    // What trials found: quadrants that cancel, saturation, the last number before it.
+    // Found by experiments: quadrants that cancel, saturation, the last number before it.
     let known = [3.5, 3.9, 4.0, 8.0, 8.5, 9.0, 1e4, -1e4, 12_867.0, 1e6, 6.5e6, 1e7, 1e8, 1e30, 16_367_173.0]
         .into_iter()
         .chain([5_419_351.0 / 1_725_033.0, 1.0 - 1.7e-6, 88.0, -87.0, -100.0]);
@@ -56,10 +56,12 @@ pub(super) fn unary(dtype: DType) -> Vec<Extreme> {
     all
 }
 
-/// Lengths of rows: what one thread, a few, a workgroup and a loop of it reduce. Odd, for products of infinities.
+/// Lengths of rows that are reduced by one thread, a few, a workgroup, and a loop. Odd, for products of
+/// infinities.
 const LENGTHS: [usize; 5] = [3, 37, 301, 2049, 9001];
 
-/// Every reduction of rows with edges among ones: at the start, in the middle and at the end, along either axis.
+/// Every reduction of rows of ones with edge values: at the start, in the middle and at the end, along either
+/// axis.
 pub(super) fn reductions() -> Vec<Extreme> {
     let host = Device::cpu();
     let mut all = Vec::new();
@@ -91,7 +93,7 @@ pub(super) fn reductions() -> Vec<Extreme> {
     all
 }
 
-/// Rows of ones with an edge in them, or of the edge alone.
+/// Rows of ones with edge values in them, or of the edge value alone.
 fn longer(edge: &[f64; 3], length: usize) -> Vec<Vec<f64>> {
     if edge[0] == edge[1] {
         return vec![vec![edge[0]; length]];

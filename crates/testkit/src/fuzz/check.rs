@@ -1,4 +1,4 @@
-//! Recipes on devices against the reference.
+//! Recipes on devices, compared with the reference.
 
 use farad::{Device, Result, Tensor};
 use farad_ir::DType;
@@ -9,10 +9,10 @@ use super::{Distance, ErrorRule, FuzzRecipe, ValueSource};
 use crate::compare::{Tolerance, compare, read};
 use crate::driver::guarded;
 
-/// Errors are bounds of single elements; sums of them may be a little beyond what rules say.
+/// Errors are bounds for single elements; sums of them may slightly exceed what the rules say.
 const SLACK: f64 = 4.0;
 
-/// Builds and reads a recipe on every device; says what is wrong.
+/// Builds and reads a recipe on every device; returns what is wrong.
 pub fn check(recipe: &FuzzRecipe, host: &Device, devices: &[Device]) -> std::result::Result<(), String> {
     let meaning = guarded(|| farad::check::reference(&recipe.build(host)?))
         .map_err(|text| describe(recipe, host, &text))?;
@@ -42,7 +42,7 @@ fn outputs(recipe: &FuzzRecipe, device: &Device) -> Result<Vec<Values>> {
 /// Rounding to `f16`, relative to the size.
 const HALF_ROUNDING: f64 = 5e-4;
 
-/// How far every value may be from its meaning.
+/// How far every value may be from the reference.
 fn distances(recipe: &FuzzRecipe, meaning: &[Values]) -> Vec<f64> {
     let mut errors: Vec<Distance> = Vec::with_capacity(meaning.len());
     for (step, values) in recipe.steps.iter().zip(meaning) {
@@ -51,7 +51,7 @@ fn distances(recipe: &FuzzRecipe, meaning: &[Values]) -> Vec<f64> {
         let distance = match &step.source {
             ValueSource::Op(op) if step.dtype.is_float() => {
                 let rounds = if matches!(op.error, ErrorRule::Moves) { 0.0 } else { stored(step.dtype) };
-                // Halves that an op makes of its operands before its function round as well.
+                // f16 values that an op computes before its function are rounded as well.
                 let inside = operands.iter().map(|e| 1.0 + e.size).fold(0.0, f64::max);
                 let before = match op.error {
                     ErrorRule::Slope(slope, _) if rounds > 0.0 => slope * HALF_ROUNDING * inside,
@@ -66,8 +66,8 @@ fn distances(recipe: &FuzzRecipe, meaning: &[Values]) -> Vec<f64> {
     errors.into_iter().map(|e| e.distance).collect()
 }
 
-/// Gradients of a recipe on every device. Along a path they may cancel to nothing (the slope of a
-/// tanh near 1), so they are compared norm-wise, with the largest of all gradients too.
+/// Gradients of a recipe on every device. Along a path they may cancel to zero (the derivative of a tanh near
+/// 1), so they are compared norm-wise, including the largest of all gradients.
 pub fn check_gradients(
     recipe: &FuzzRecipe,
     host: &Device,
@@ -92,7 +92,7 @@ pub fn check_gradients(
     Ok(())
 }
 
-/// Gradients at the float leaves that the outputs depend on.
+/// Gradients of the float leaves that the outputs depend on.
 fn gradients(recipe: &FuzzRecipe, device: &Device) -> Result<Vec<Tensor>> {
     let all = recipe.build(device)?;
     let mut used = vec![false; recipe.steps.len()];

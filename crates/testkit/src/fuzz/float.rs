@@ -1,4 +1,4 @@
-//! Float ops of recipes, each kept inside its domain, with the slope that its error grows by.
+//! Float ops of recipes, each kept inside of its domain, with the factor by which it amplifies errors.
 
 use farad::Tensor;
 use farad_ir::DType;
@@ -9,17 +9,17 @@ use super::{ErrorRule, ROUNDING};
 pub(super) struct FloatMap {
     pub name: &'static str,
     pub build: fn(&Tensor) -> Tensor,
-    /// How much further apart results are than operands.
+    /// The factor from the error of operands to that of results.
     pub slope: f64,
-    /// Rounding of its own, relative to its size.
+    /// Its own rounding error, relative to its size.
     pub own: f64,
-    /// A bound of the result from one of the operand.
+    /// A bound on the result from one on the operand.
     pub bound: fn(f64) -> f64,
-    /// Whether it only chooses, so that exact stays exact.
+    /// Whether it only selects, so that exact values stay exact.
     pub moves: bool,
-    /// Whether it jumps, so that only exact operands will do.
+    /// Whether it is discontinuous, so that only exact operands are allowed.
     pub jumps: bool,
-    /// Whether it is differentiable but for points that random numbers do not meet.
+    /// Whether it is differentiable except at points that random numbers do not hit.
     pub smooth: bool,
 }
 
@@ -135,7 +135,7 @@ pub(super) const PAIRS: &[FloatPair] = &[
         bound: |_, _| 2.0,
         smooth: false,
     },
-    // Quotients below 1, so that nothing jumps.
+    // Quotients below 1, so that there is no jump.
     FloatPair {
         name: "rem",
         build: |a, b| (a.sigmoid() * 0.5 + 0.2).remainder(b.abs() + 1.0),
@@ -169,7 +169,7 @@ pub(super) const COMPARISONS: &[(&str, fn(&Tensor, &Tensor) -> Tensor)] = &[
     ("not_equal", |a, b| a.not_equal(b)),
 ];
 
-/// What storing a result as this dtype adds, relative to its size.
+/// The error of storing a result as this dtype, relative to its size.
 pub(super) fn stored(dtype: DType) -> f64 {
     if dtype == DType::F16 { 3e-3 } else { 0.0 }
 }

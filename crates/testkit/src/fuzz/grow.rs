@@ -1,4 +1,4 @@
-//! Grows recipes: picks ops that fit what is there, and adds fresh leaves where they need them.
+//! Grows recipes: picks ops that fit the existing values, and adds new leaves where needed.
 
 use farad_ir::{DType, Shape};
 
@@ -8,10 +8,10 @@ use super::{ErrorRule, FuzzLimits, FuzzOp, FuzzRecipe, FuzzStep, ROUNDING, Value
 use crate::case::{Input, float, half, int, truth, unsigned};
 use crate::sample::NumberStream;
 
-/// Beyond this a value is brought down again before it is used.
+/// A value beyond this is scaled down before it is used.
 const LARGEST: f64 = 40.0;
 
-/// A recipe that is being grown. Its methods that give `None` found nothing to grow from.
+/// A recipe under construction. Its methods return `None` if there is nothing to grow from.
 pub(super) struct Growth {
     pub recipe: FuzzRecipe,
     pub sample: NumberStream,
@@ -86,7 +86,7 @@ impl Growth {
         })
     }
 
-    /// An op's value; a float that may have grown large is scaled down after it.
+    /// Adds an op's value; a float that may have become large is scaled down after it.
     pub(super) fn made(
         &mut self,
         name: impl Into<String>,
@@ -128,13 +128,13 @@ impl Growth {
         })
     }
 
-    /// Whether some op takes the value.
+    /// Whether some op uses the value.
     fn used(&self, n: usize) -> bool {
         self.recipe.steps.iter().any(|s| s.operands.contains(&n))
     }
 
-    /// A value that something is true of, rather one that nothing uses yet: chains grow long, and
-    /// little is read at the end.
+    /// A value with a property, preferably one that nothing uses yet: so chains grow long, and few values are
+    /// read at the end.
     pub(super) fn value(&mut self, fits: impl Fn(&FuzzStep) -> bool) -> Option<usize> {
         let found: Vec<usize> = (0..self.recipe.steps.len()).filter(|&n| fits(self.step(n))).collect();
         let loose: Vec<usize> = found.iter().copied().filter(|&n| !self.used(n)).collect();
@@ -145,7 +145,7 @@ impl Growth {
         }
     }
 
-    /// A value that broadcasts with another to a shape that is not too large, or a fresh leaf.
+    /// A value that broadcasts with another to a shape that is not too large, or a new leaf.
     pub(super) fn beside(&mut self, n: usize, exact: bool) -> (usize, Shape) {
         let (of, dtype, most) = (self.step(n).shape, self.step(n).dtype, self.limits.elements);
         let joint = move |s: &Shape| of.broadcast(s).ok().filter(|j| j.numel() <= most && j.rank() <= 6);
@@ -188,7 +188,7 @@ impl Growth {
         }
     }
 
-    /// Everything that ops made and nothing uses, and sometimes a value on the way.
+    /// All computed values that nothing uses, and sometimes an intermediate value.
     fn choose_outputs(&mut self) {
         let made: Vec<usize> = (0..self.recipe.steps.len())
             .filter(|&n| !matches!(self.step(n).source, ValueSource::Leaf(_)))

@@ -5,10 +5,10 @@ use farad_ir::Shape;
 
 use crate::sample::NumberStream;
 
-/// Sizes that kernels are not made for: one, primes, one off a power of two.
+/// Sizes that are awkward for kernels: one, primes, one off a power of two.
 const SIZES: [usize; 16] = [1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 13, 17, 31, 33, 64, 65];
 
-/// A shape of at most so many elements; once in a while without any.
+/// A shape of at most `most` elements; sometimes an empty one.
 pub(super) fn shape(sample: &mut NumberStream, most: usize) -> Shape {
     let rank = sample.pick(&[0, 1, 1, 2, 2, 2, 3, 3, 4]);
     let mut sizes: Vec<usize> = Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn shape(sample: &mut NumberStream, most: usize) -> Shape {
     Shape::new(&sizes)
 }
 
-/// A shape that broadcasts with another: some axes 1, some leading ones gone.
+/// A shape that broadcasts with another: some axes 1, some leading ones removed.
 pub(super) fn broadcastable(sample: &mut NumberStream, shape: &Shape) -> Shape {
     let skipped = if shape.rank() > 0 && sample.once_in(4) { sample.below(shape.rank() + 1) } else { 0 };
     let sizes: Vec<usize> =
@@ -28,10 +28,10 @@ pub(super) fn broadcastable(sample: &mut NumberStream, shape: &Shape) -> Shape {
     Shape::new(&sizes)
 }
 
-/// How elements are moved.
+/// How a movement op is built.
 pub(super) type Build = Box<dyn Fn(&[&Tensor]) -> Tensor + Send + Sync>;
 
-/// A movement of a tensor of this shape, with its name and what it gives.
+/// A movement op for a tensor of this shape, with its name and result shape.
 pub(super) fn movement(
     sample: &mut NumberStream,
     shape: &Shape,
@@ -121,7 +121,7 @@ fn sliced(sample: &mut NumberStream, shape: &Shape) -> Option<(String, Build, Sh
     let part = Part::Step(start, Some(start + len), step);
     let to = shape.with(axis, len.div_ceil(step));
     let build: Build = Box::new(move |x| {
-        // The axis is brought to the front, where a single part means it.
+        // The axis is moved to the front, where a single range selects it.
         let (a, taken) = (axis as isize, x[0].transpose(0, axis as isize).slice(part));
         taken.transpose(0, a)
     });

@@ -1,4 +1,4 @@
-//! Random loops of pointwise bodies: in one kernel they must give what a host loop over the same body gives.
+//! Random loops with pointwise bodies: as one kernel they must give the same as a host loop over the same body.
 
 use farad::{Device, Result, Tensor, scan_along};
 use farad_ir::{DType, Shape};
@@ -6,9 +6,9 @@ use farad_ir::{DType, Shape};
 use crate::case::{Input, float, half, int, truth};
 use crate::sample::NumberStream;
 
-/// Positions at most.
+/// Most positions.
 const MOST_POSITIONS: usize = 6;
-/// Ops of a body at most.
+/// Most ops of a body.
 const MOST_OPS: usize = 14;
 
 /// Carries and one slice of every sequence, each of a dtype of the table.
@@ -58,11 +58,11 @@ impl FuzzLoop {
         input.tensor(&input.elements(sample), device)
     }
 
-    /// The body: the same ops for the same seed, whatever it is given.
+    /// The body: the same ops for the same seed, whatever its inputs.
     fn body(&self, given: &[Tensor], constant: &Tensor) -> (Vec<Tensor>, Vec<Tensor>) {
         let mut sample = NumberStream::new(self.seed ^ 0xb0d7);
         let mut values = given.to_vec();
-        // What is made of constants alone would be computed before the loop, and rounded there.
+        // Values made only of constants would be computed, and rounded, before the loop.
         values.extend(given.iter().rfind(|v| v.dtype() == DType::F32).map(|v| v * constant));
         for _ in 0..2 + sample.below(MOST_OPS) {
             let made = op(&values, &mut sample);
@@ -78,7 +78,8 @@ impl FuzzLoop {
     }
 }
 
-/// A value made of earlier ones; floats stay small, and nothing jumps where they are rounded in another way.
+/// A value made of earlier ones; floats stay small, and nothing is discontinuous where they are rounded
+/// differently.
 fn op(values: &[Tensor], sample: &mut NumberStream) -> Option<Tensor> {
     let a = values[sample.below(values.len())].clone();
     let alike: Vec<&Tensor> = values.iter().filter(|v| v.dtype() == a.dtype()).collect();
@@ -108,8 +109,8 @@ fn op(values: &[Tensor], sample: &mut NumberStream) -> Option<Tensor> {
     })
 }
 
-/// Fails unless the loop of a seed, in one kernel, gives what a host loop over its body gives: the same whole numbers, and
-/// floats within what fusing products with sums explains, which is decided kernel by kernel.
+/// Fails unless the loop of a seed, in one kernel, gives the same as a host loop over its body: the same
+/// integers, and floats within what fused multiply-adds explain, which are chosen kernel by kernel.
 pub fn check_loops(seed: u64, device: &Device) -> std::result::Result<(), String> {
     let of = FuzzLoop::grow(seed);
     let (found, wanted) = both(&of, device).map_err(|error| format!("loop of seed {seed}: {error}\n"))?;
@@ -131,7 +132,7 @@ pub fn check_loops(seed: u64, device: &Device) -> std::result::Result<(), String
 /// Elements of a tensor, and whether they are floats.
 type LoopElements = (Vec<f64>, bool);
 
-/// What the loop and the host loop give: last carries, then results.
+/// The results of the loop and of the host loop: last carries, then results.
 fn both(of: &FuzzLoop, device: &Device) -> Result<(Vec<LoopElements>, Vec<LoopElements>)> {
     let mut sample = NumberStream::new(of.seed ^ 0x5eed);
     let whole = Shape::new(&std::iter::once(of.steps).chain(of.shape.iter().copied()).collect::<Vec<_>>());

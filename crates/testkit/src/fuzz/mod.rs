@@ -1,9 +1,9 @@
-//! Random graphs: recipes grown from a seed, built on any device, and checked against the reference
-//! within what rounding can explain.
+//! Random graphs: recipes grown from a seed, built on any device, and compared with the reference within what
+//! rounding can explain.
 //!
-//! Every step carries a rule that says how its error follows from those of its operands, so a result
-//! may be as far from the reference as its ops allow and no further; integers, truth values and floats
-//! that were only moved or compared must be exact.
+//! Every step has a rule that says how its error follows from those of its operands. So a result may be as far
+//! from the reference as its ops allow and no further. Integers, booleans and floats that were only moved or
+//! compared must be exact.
 //!
 //! Start at [`FuzzRecipe::grow`], then [`check()`].
 
@@ -30,32 +30,32 @@ pub use check::{check, check_gradients};
 pub use loops::check_loops;
 pub use step::check_steps;
 
-/// A graph as data: what it starts from, what is done, and what is read at the end.
+/// A graph as data: its leaves, its ops, and its outputs.
 pub struct FuzzRecipe {
     /// What it was grown from.
     pub seed: u64,
     /// Every value, operands first.
     pub steps: Vec<FuzzStep>,
-    /// Which of them are read.
+    /// Which values are read.
     pub outputs: Vec<usize>,
 }
 
-/// What may be grown.
+/// Limits on growth.
 #[derive(Clone, Copy, Debug)]
 pub struct FuzzLimits {
     /// Most ops.
     pub ops: usize,
     /// Most elements of a value.
     pub elements: usize,
-    /// Only what has a second derivative almost everywhere, in `f32`.
+    /// Only ops with a second derivative almost everywhere, in `f32`.
     pub smooth: bool,
 }
 
 /// One value.
 pub struct FuzzStep {
-    /// What makes it.
+    /// How it is computed.
     pub source: ValueSource,
-    /// The values it is made of.
+    /// Its operands.
     pub operands: Vec<usize>,
     /// Its sizes.
     pub shape: Shape,
@@ -63,13 +63,13 @@ pub struct FuzzStep {
     pub dtype: DType,
     /// No element is larger than this.
     pub bound: f64,
-    /// Whether every device gives the same bits: no arithmetic on floats is involved.
+    /// Whether every device gives the same bits, because no float arithmetic is involved.
     pub exact: bool,
 }
 
 /// Where a value comes from.
 pub enum ValueSource {
-    /// Elements drawn by the recipe's seed.
+    /// Elements drawn from the recipe's seed.
     Leaf(Input),
     /// Uniform random numbers of the device.
     Random,
@@ -79,30 +79,30 @@ pub enum ValueSource {
 
 /// An op of a recipe.
 pub struct FuzzOp {
-    /// What failures call it.
+    /// Its name in failures.
     pub name: String,
-    /// How it is written.
+    /// Builds it.
     pub build: Box<dyn Fn(&[&Tensor]) -> Tensor + Send + Sync>,
-    /// How its error follows.
+    /// How its error follows from its operands'.
     pub error: ErrorRule,
 }
 
 /// How far a result may be from the reference, from how far its operands are.
 #[derive(Clone, Copy, Debug)]
 pub enum ErrorRule {
-    /// Exactly as far as its operands: elements are moved, chosen or compared.
+    /// Exactly as far as its operands: elements are moved, selected or compared.
     Moves,
-    /// The sum of the operands' errors times a slope, and its own rounding, relative to its size.
+    /// The sum of the operands' errors times a factor, plus its own rounding, relative to its size.
     Slope(f64, f64),
-    /// A product of two, summed over so many terms.
+    /// A product of two, summed over this many terms.
     Product(usize),
     /// A quotient by something of at least 0.5.
     Quotient,
-    /// A sum of so many terms.
+    /// A sum of this many terms.
     Sum(usize),
 }
 
-/// A float's distance to the reference that rounding can explain, and its size.
+/// The distance from the reference that rounding can explain, and the magnitude.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Distance {
     /// The distance.
@@ -111,7 +111,7 @@ pub struct Distance {
     pub size: f64,
 }
 
-/// Rounding of one `f32` operation, with room for constants and factors that are merged.
+/// Rounding of one `f32` operation, with some margin for merged constants and factors.
 const ROUNDING: f64 = 2.5e-7;
 
 impl ErrorRule {
@@ -120,7 +120,7 @@ impl ErrorRule {
         let sum: f64 = operands.iter().map(|e| e.distance).sum();
         match self {
             ErrorRule::Moves => operands.iter().map(|e| e.distance).fold(0.0, f64::max),
-            // What an op does before its function rounds like its operands.
+            // What an op computes before its function is rounded like its operands.
             ErrorRule::Slope(slope, own) => {
                 let inside: f64 = operands.iter().map(|e| 1.0 + e.size).fold(0.0, f64::max);
                 slope * (sum + ROUNDING * inside) + own * size
@@ -148,7 +148,7 @@ impl FuzzRecipe {
         self.build_from(device, &mut |_, leaf| leaf)
     }
 
-    /// Builds every value on a device from what `take` makes of the leaves, which it is given by number.
+    /// Builds every value on a device; `take` makes the leaves, given their index.
     pub(crate) fn build_from(
         &self,
         device: &Device,

@@ -1,4 +1,4 @@
-//! What recipes do to each element: floats, comparisons, casts, integers.
+//! Elementwise ops of recipes: floats, comparisons, casts, integers.
 
 use farad_ir::DType;
 
@@ -17,7 +17,7 @@ impl Growth {
         }
         let (shape, dtype, bound, build) =
             (self.step(x).shape, self.step(x).dtype, self.step(x).bound, map.build);
-        // Halves round inside an op as well as after it.
+        // f16 is rounded inside of an op as well as after it.
         let rule = match map.rule() {
             ErrorRule::Slope(slope, own) => {
                 ErrorRule::Slope(slope, own + 2.0 * (1.0 + bound) * stored(dtype))
@@ -106,7 +106,7 @@ impl Growth {
         };
         let bound = match to {
             DType::Bool => 1.0,
-            // A negative number is a huge unsigned one.
+            // A negative number becomes a huge unsigned one.
             DType::U32 if from == DType::I32 => f64::INFINITY,
             _ => bound.min(4.3e9),
         };

@@ -1,7 +1,8 @@
-//! Recipes that end in steps of an optimizer: what is left in the parameters, device against device.
+//! Recipes that end with optimizer steps: the resulting parameters, compared between devices.
 //!
-//! A leaf is a parameter, or is made of two whose gradients are equal or multiples of each other, as those of two
-//! biases that are added are. Values that are read stay in hand during the step, so that it computes them as well.
+//! A leaf is a parameter, or is made of two whose gradients are equal or multiples of each other, like those of
+//! two biases that are added. Values that are read are kept alive during the step, so that it computes them as
+//! well.
 
 use farad::nn::Parameter;
 use farad::optim::{Adagrad, Adam, AdamW, Clip, Optimizer, RmsProp, Sgd};
@@ -18,11 +19,11 @@ use crate::sample::NumberStream;
 /// How a leaf is made of parameters.
 #[derive(Clone, Copy, Debug)]
 enum LeafForm {
-    /// It is one.
+    /// It is a parameter.
     One,
     /// A sum: both have the same gradient.
     Sum,
-    /// A sum with a multiple: one gradient follows from the other.
+    /// A sum with a multiple: one gradient is a multiple of the other.
     Multiple,
 }
 
@@ -37,8 +38,8 @@ struct TrainingPlan {
     steps: usize,
 }
 
-/// A constructor of an optimizer, by name. Adaptive ones divide by a root of squares: an epsilon of that size keeps
-/// gradients of nearly zero from deciding about signs.
+/// A constructor of an optimizer, by name. Adaptive ones divide by a root of squares: an epsilon of that size
+/// keeps nearly zero gradients from deciding about signs.
 type Constructor = fn(Vec<Parameter>, Clip) -> Box<dyn Optimizer>;
 
 const OPTIMIZERS: &[(&str, Constructor)] = &[
@@ -55,7 +56,7 @@ const OPTIMIZERS: &[(&str, Constructor)] = &[
 ];
 
 impl TrainingPlan {
-    /// A plan by the recipe's seed; `None` if there is nothing to train.
+    /// A plan from the recipe's seed; `None` if there is nothing to train.
     fn of(recipe: &FuzzRecipe) -> Option<TrainingPlan> {
         let mut used = vec![false; recipe.steps.len()];
         let floats = recipe.outputs.iter().filter(|&&n| recipe.steps[n].dtype.is_float());
@@ -78,7 +79,7 @@ impl TrainingPlan {
         (!leaves.is_empty()).then(|| TrainingPlan { leaves, optimizer, steps: 1 + sample.below(3) })
     }
 
-    /// The parameters after all steps, and what was read before the last.
+    /// The parameters after all steps, and the values read before the last.
     fn run(&self, recipe: &FuzzRecipe, device: &Device) -> Result<Vec<Values>> {
         let mut drawn = Vec::new();
         recipe.build_from(device, &mut |n, leaf| {
@@ -131,7 +132,7 @@ impl TrainingPlan {
     }
 }
 
-/// Steps on every device against steps on the host, which should not merge kernels.
+/// Steps on every device, compared with steps on the host, which should not fuse kernels.
 pub fn check_steps(
     recipe: &FuzzRecipe,
     host: &Device,

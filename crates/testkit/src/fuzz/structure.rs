@@ -1,4 +1,4 @@
-//! What recipes do across elements: movements, joins, reductions, products, indices.
+//! Ops of recipes across elements: movement, concatenation, reductions, products, indices.
 
 use farad::Tensor;
 use farad::{Order, kept};
@@ -73,7 +73,7 @@ impl Growth {
         Some(self.made(format!("{kind} {axis}"), &[x], to, dtype, bound, rule, reduce(kind, axis as isize)))
     }
 
-    /// A sorted axis, the first of it, or its order where nothing was rounded before it.
+    /// A sorted axis, its first elements, or its argsort if nothing was rounded before it.
     pub(super) fn sorted(&mut self) -> Option<usize> {
         let x = self.value(|s| s.shape.rank() > 0)?;
         let (shape, exact) = (self.step(x).shape, self.step(x).exact);
@@ -188,7 +188,7 @@ impl Growth {
     }
 }
 
-/// A bound of a reduction's result, and how its error follows.
+/// A bound on a reduction's result, and its error rule.
 fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, ErrorRule) {
     let (half, many) = (stored(dtype), terms as f64);
     match kind {
@@ -209,7 +209,7 @@ fn reduction(kind: &str, terms: usize, dtype: DType, bound: f64) -> (f64, ErrorR
 fn reduce(kind: &'static str, axis: isize) -> Build {
     Box::new(move |x| match kind {
         "sum" => x[0].sum_axes([axis]),
-        // Factors so near to 1 that their product is at most e.
+        // Factors so close to 1 that their product is at most e.
         "prod" if x[0].dtype().is_float() => {
             let terms = x[0].size(axis).max(1) as f64;
             (x[0].tanh() * (1.0 / terms) + 1.0).prod_axes([axis])

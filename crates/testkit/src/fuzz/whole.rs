@@ -6,7 +6,7 @@ use farad_ir::{Binary, DType};
 pub(super) type WholeMap = (&'static str, fn(&Tensor) -> Tensor);
 pub(super) type WholePair = (&'static str, fn(&Tensor, &Tensor) -> Tensor);
 
-/// Functions of one tensor of a dtype that is no float.
+/// Functions of one tensor of a non-float dtype.
 pub(super) fn unary(dtype: DType) -> &'static [WholeMap] {
     match dtype {
         DType::I32 => &[
@@ -20,7 +20,7 @@ pub(super) fn unary(dtype: DType) -> &'static [WholeMap] {
     }
 }
 
-/// Functions of two tensors of a dtype that is no float.
+/// Functions of two tensors of a non-float dtype.
 pub(super) fn binary(dtype: DType) -> &'static [WholePair] {
     match dtype {
         DType::Bool => &[
@@ -53,7 +53,7 @@ pub(super) fn binary(dtype: DType) -> &'static [WholePair] {
     }
 }
 
-/// Whether the named op gives truth values.
+/// Whether the named op gives booleans.
 pub(super) fn compares(name: &str) -> bool {
     Binary::ALL.iter().any(|op| op.row().name == name && op.compares())
 }
@@ -78,7 +78,7 @@ mod tests {
                 false => binary(dtype).iter().map(|(name, _)| *name).collect(),
             };
             let unary = Unary::ALL.iter().filter(|op| op.takes(dtype)).map(|op| op.row().name);
-            // Joins grow in concatenations.
+            // Joins are tested by concatenations.
             let binary = Binary::ALL.iter().filter(|op| op.takes(dtype) && **op != Binary::Join);
             let binary = binary.map(|op| op.row().name);
             missing.extend(unary.filter(|name| !maps.contains(name)).map(|name| (name, dtype)));

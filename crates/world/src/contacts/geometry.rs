@@ -1,15 +1,15 @@
-//! Where rows touch: points and planes, segments, points and boxes.
+//! Contact points: points and planes, segments, points and boxes.
 
 use super::{ContactKind, TouchPlace};
 use crate::quantity::{ONE, Quantity, ZERO};
 use crate::rows::ConstraintSide;
 use crate::vector::{BodyAxes, Vector3};
 
-/// Lengths below this are as good as zero.
+/// Lengths below this are treated as zero.
 const LEAST: f64 = 1e-6;
 
 impl ContactKind {
-    /// Where rows of this kind touch.
+    /// The contact points of rows of this kind.
     pub(super) fn touch(&self, sides: &[ConstraintSide; 2]) -> TouchPlace {
         match self {
             ContactKind::PointPlane { point, radius, rim, axis, normal, offset } => {
@@ -72,9 +72,10 @@ fn segments(
     TouchPlace { arms: [&place - &sides[0].at, &place - &sides[1].at], normal, gap }
 }
 
-/// The way out of a box from a point, in the box's own axes, and how far the point is outside (below zero: inside).
+/// The direction out of a box from a point, in the box's own axes, and the distance of the point from its
+/// surface (negative inside).
 fn beyond_box(at: &Vector3, half: &Vector3) -> (Vector3, Quantity) {
-    // An axis without an extent is not there: the plane has two.
+    // An axis with zero extent does not exist: in the plane there are two.
     let over = [0, 1, 2].map(|n| match half.parts()[n].is_zero() {
         true => Quantity::Known(-1e6),
         false => at.parts()[n].abs() - half.parts()[n],

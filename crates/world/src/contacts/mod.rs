@@ -1,7 +1,8 @@
-//! Contacts: which points may touch what (tables), where they are now (geometry), and what holds them apart (solving).
+//! Contacts: which points may touch what (tables), where they are now (geometry), and the impulses that keep
+//! them apart (solving).
 //!
-//! Every possible contact is a row, always: a row that is far from touching gives no push. Invariant: a normal points from
-//! the second side to the first, and a gap below zero is a penetration.
+//! Every possible contact is always a row; a row that is far from touching gives no impulse. Invariant: a
+//! normal points from the second side to the first, and a negative gap is a penetration.
 
 mod geometry;
 mod table;
@@ -18,7 +19,8 @@ use crate::vector::Vector3;
 pub(crate) use table::{ContactTables, tables};
 use table::{PlaneRow, PointBoxRow, SegmentRow};
 
-/// The least impulse that friction tells from none, so that its direction has a slope everywhere.
+/// The smallest impulse that friction distinguishes from zero, so that its direction is differentiable
+/// everywhere.
 const LEAST_IMPULSE: f64 = 1e-7;
 
 /// Contacts of one kind that are computed at once.
@@ -32,9 +34,9 @@ pub(crate) struct ContactGroup {
     plane: bool,
 }
 
-/// What touches what.
+/// The kinds of contact.
 enum ContactKind {
-    /// A point with a radius, and a plane. Rims of cylinders reach out toward the plane by a second radius.
+    /// A point with a radius, and a plane. The rim of a cylinder extends toward the plane by a second radius.
     PointPlane {
         point: Vector3,
         radius: Quantity,
@@ -49,7 +51,7 @@ enum ContactKind {
     PointBox { point: Vector3, radius: Quantity, center: Vector3, axes: [Vector3; 3], half: Vector3 },
 }
 
-/// Where rows touch now.
+/// The current contact points of rows.
 struct TouchPlace {
     arms: [Vector3; 2],
     normal: Vector3,
@@ -82,7 +84,7 @@ impl ContactGroup {
         (sides, touch)
     }
 
-    /// What does not change in a sub-step of this time.
+    /// Computes what is constant during a sub-step of this length.
     pub fn prepare(&self, posed: &PosedBodies, rule: &ContactRule, time: f64) -> PreparedContacts<'_> {
         let (sides, touch) = self.touch(posed);
         let TouchPlace { arms, normal, gap } = touch;
@@ -92,7 +94,7 @@ impl ContactGroup {
             let ConstraintSide { inertia, mass, split, .. } = &sides[side];
             let across = arms[side].cross(&normal);
             way = way + split * (mass + across.dot(&inertia.times(&across)));
-            // The trace of how the point gives way: along the normal and across it.
+            // The trace of the point's inverse effective mass, along the normal and across it.
             let trace = arms[side].square() * inertia.trace() - arms[side].dot(&inertia.times(&arms[side]));
             slip = slip + split * (mass * if self.plane { 2.0 } else { 3.0 } + trace);
         }
@@ -116,7 +118,7 @@ impl ContactGroup {
     }
 }
 
-/// A group with what does not change in a sub-step, and the pushes so far.
+/// A group with everything that is constant during a sub-step, and the impulses so far.
 pub(crate) struct PreparedContacts<'a> {
     group: &'a ContactGroup,
     arms: [Vector3; 2],
@@ -124,7 +126,7 @@ pub(crate) struct PreparedContacts<'a> {
     way: Quantity,
     ease: Quantity,
     slip_ease: Quantity,
-    /// The least speed along the normal that leaves the gap as it should be.
+    /// The least speed along the normal that leaves the intended gap.
     target: Quantity,
     soft: f64,
     smoothing: f64,
@@ -141,13 +143,13 @@ impl PreparedContacts<'_> {
         (apart, speed)
     }
 
-    /// Impacts give back a share of the speed that they have before anything is solved.
+    /// Restitution: an impact returns a share of the speed that it has before anything is solved.
     pub fn bounce(&mut self, velocities: &Velocities) {
         if self.group.restitution.is_zero() {
             return;
         }
         let (_, speed) = self.approach(velocities);
-        // From the threshold to twice of it the share grows from nothing to all of it.
+        // Between the threshold and twice the threshold, the share grows from zero to its full value.
         let share = match self.threshold {
             0.0 => ONE,
             slow => (-&speed * (1.0 / slow) - 1.0).clamp(&ZERO, &ONE),
@@ -157,7 +159,7 @@ impl PreparedContacts<'_> {
         self.target = hits.positive(&self.target.maximum(&back), &self.target);
     }
 
-    /// One pass: adds the pushes that hold the rows apart, and friction.
+    /// One pass: adds the impulses that keep the rows apart, and friction.
     pub fn hold(&mut self, velocities: &Velocities, pushes: &mut Velocities) {
         let (apart, speed) = self.approach(velocities);
         let wanted = &self.push * (&self.way - self.soft) + &self.target - &speed;
@@ -188,7 +190,7 @@ fn rounded_relu(x: &Quantity, width: f64) -> Quantity {
     x.relu() + Quantity::Known(square / 2.0).over(&((x.square() + square).sqrt() + x.abs()))
 }
 
-/// What groups are made with.
+/// What contact groups are made from.
 struct GroupMaker<'a> {
     bodies: &'a [BodyRow],
     arrangement: Arrangement,

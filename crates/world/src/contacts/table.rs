@@ -1,7 +1,7 @@
-//! Which points of which bodies may touch what.
+//! Tables of which points of which bodies may touch what.
 //!
-//! Boxes touch with their corners, which are rounded a little: small spheres inside the corners, so that a corner at the
-//! edge of another box knows which face it stands on. Edges that cross are not found.
+//! Boxes touch with their corners. These are small spheres inside the corners, so that a corner at the edge of
+//! another box has a definite face to rest on. Contacts of crossing edges are not detected.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::description::{Description, MOST_CONTACTS, Solid, SolidKind};
 use crate::error::{WorldError, WorldResult};
 use crate::geometry::{Point3, Quaternion};
 
-/// The radius of a box's corners, as a share of its least half side.
+/// The radius of a box's corners, as a fraction of its smallest half side.
 const CORNER: f64 = 0.1;
-/// Points on either rim of a cylinder, beside the one that is closest to the plane.
+/// Points on either rim of a cylinder, besides the one closest to the plane.
 const RIM_POINTS: usize = 4;
-/// A body's mass is split among its contacts at most into this many.
+/// A body's mass is split into at most this many shares for its contacts.
 const MOST_PARTNERS: f64 = 6.0;
 
 /// A point of a body that may touch a plane.
@@ -31,7 +31,7 @@ pub(crate) struct PlaneRow {
     pub surface: [f64; 2],
 }
 
-/// A segment with a radius in a body: a sphere has no length.
+/// A segment with a radius, in a body; for a sphere, its length is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThickSegment {
     pub center: Point3,
@@ -72,10 +72,10 @@ impl ContactTables {
         self.planes.len() + self.segments.len() + self.boxes.len()
     }
 
-    /// Among how many a body's mass is split by what it may touch: more where many points touch one thing, since their
-    /// pushes and friction add up.
+    /// Into how many shares the contacts of each body split its mass. More if many points touch one object,
+    /// because their impulses and friction add up.
     pub fn partners(&self, bodies: usize) -> Vec<f64> {
-        // For every body and what it touches (the planes are number `bodies`), how many points.
+        // For every body and each object that it may touch (planes have index `bodies`), the number of points.
         let mut points: Vec<BTreeMap<usize, usize>> = vec![BTreeMap::new(); bodies];
         let pairs = self.segments.iter().map(|row| row.bodies).chain(self.boxes.iter().map(|row| row.bodies));
         for [a, b] in pairs {
@@ -92,7 +92,7 @@ impl ContactTables {
     }
 }
 
-/// A solid as its body sees it.
+/// A solid in the axes of its body.
 struct PlacedSolid<'a> {
     solid: &'a Solid,
     center: Point3,
@@ -101,7 +101,7 @@ struct PlacedSolid<'a> {
 }
 
 impl PlacedSolid<'_> {
-    /// The segment that spheres, capsules and (against bodies) cylinders are.
+    /// The segment of spheres, capsules and (against bodies) cylinders.
     fn segment(&self) -> Option<ThickSegment> {
         let along = |length: f64| self.turn.turn(Point3([length, 0.0, 0.0]));
         let segment =
@@ -116,7 +116,7 @@ impl PlacedSolid<'_> {
         }
     }
 
-    /// The half sides of what is a box.
+    /// The half sides, if it is a box.
     fn half(&self) -> Option<[f64; 3]> {
         match self.solid.kind() {
             SolidKind::Box { half: [a, b, c] } => Some([a, b, if self.plane { 0.0 } else { c }]),
@@ -138,7 +138,7 @@ impl PlacedSolid<'_> {
         (0..count).map(corner).collect()
     }
 
-    /// Points with a radius, and with the radius and axis of a rim, that touch a plane before anything else does.
+    /// The points that can touch a plane: with a radius, and with the radius and axis of a rim.
     fn points(&self) -> Vec<(Point3, f64, f64, Point3)> {
         let none = Point3::default();
         if let Some(half) = self.half() {
@@ -224,7 +224,7 @@ pub(crate) fn tables(description: &Description, bodies: &[BodyRow]) -> WorldResu
     Ok(tables)
 }
 
-/// The bodies that collide, by number.
+/// The pairs of bodies that collide, by index.
 fn pairs(description: &Description) -> Vec<[usize; 2]> {
     let number = |name: &String| description.body(name).expect("checked");
     let listed = |list: &[[String; 2]]| -> Vec<[usize; 2]> {
@@ -247,7 +247,7 @@ fn pairs(description: &Description) -> Vec<[usize; 2]> {
     .collect()
 }
 
-/// The rows of two solids.
+/// Adds the rows of two solids.
 fn meet(tables: &mut ContactTables, bodies: [usize; 2], solids: [&PlacedSolid<'_>; 2]) {
     let surface = |placed: &PlacedSolid<'_>| [placed.solid.friction, placed.solid.restitution];
     let surface = met(surface(solids[0]), surface(solids[1]));

@@ -1,4 +1,4 @@
-//! Whether a description makes sense, with the path of what does not.
+//! Checks a description; errors give the path of the offending entry.
 
 use super::{
     Description, Integrator, JointKind, MOST_BODIES, MOST_JOINTS, MOST_REPEATS, MOST_SOLIDS, MotorKind,
@@ -8,11 +8,11 @@ use crate::error::{WorldError, WorldResult, wrong};
 use crate::geometry::Point3;
 use crate::sensors::SENSORS;
 
-/// The largest number that makes sense for a length, a mass or a speed.
+/// The largest number that is accepted for a length, a mass or a speed.
 const LARGEST: f64 = 1e9;
 
 impl Description {
-    /// Checks what reading cannot: names, sizes, limits. Errors name the path.
+    /// Checks what parsing cannot: names, sizes, limits. Errors give the path.
     pub fn check(&self) -> WorldResult<()> {
         if !matches!(self.dimensions, 2 | 3) {
             return wrong("dimensions", format!("neither plane nor space ({} vs 2 or 3)", self.dimensions));
@@ -281,7 +281,7 @@ impl Description {
         Ok(())
     }
 
-    /// The axes of a joint that can be driven.
+    /// The number of axes of a joint that can be driven.
     fn slots(&self, path: &str, name: &str) -> WorldResult<usize> {
         let Some(joint) = self.joint(name) else { return wrong(path, format!("no joint \"{name}\"")) };
         let joint = &self.joints[joint];

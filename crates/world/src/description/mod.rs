@@ -1,7 +1,7 @@
-//! What a world is, as data: bodies, joints, motors, sensors. JSON by serde, with a version.
+//! A world as data: bodies, joints, motors, sensors. It is JSON, read by serde, with a version.
 //!
-//! Invariant: a [`Description`] that [`Description::from_json`] gave, or that [`Description::check`] passed, can be
-//! assembled. Lengths are in meters, angles in radians, masses in kilograms, times in seconds.
+//! Invariant: a [`Description`] from [`Description::from_json`], or one that passed [`Description::check`], can
+//! be assembled. Lengths are in meters, angles in radians, masses in kilograms, times in seconds.
 
 mod check;
 mod solid;
@@ -14,17 +14,17 @@ pub use solid::{Solid, SolidShape};
 
 /// The version of descriptions that this program reads.
 pub const VERSION: u64 = 1;
-/// The longest text that is read, in bytes.
+/// The longest JSON text that is read, in bytes.
 pub const MOST_BYTES: usize = 16 << 20;
-/// Bodies that a world may have.
+/// Most bodies of a world.
 pub const MOST_BODIES: usize = 1024;
-/// Joints that a world may have.
+/// Most joints of a world.
 pub const MOST_JOINTS: usize = 4096;
-/// Solids of all bodies together.
+/// Most solids, over all bodies.
 pub const MOST_SOLIDS: usize = 4096;
-/// Contact points of all pairs together.
+/// Most contact points, over all pairs.
 pub const MOST_CONTACTS: usize = 65_536;
-/// Sub-steps of a step, and iterations of a sub-step.
+/// Most sub-steps per step, and iterations per sub-step.
 pub const MOST_REPEATS: usize = 256;
 
 /// A world as data.
@@ -39,59 +39,60 @@ pub const MOST_REPEATS: usize = 256;
 pub struct Description {
     /// [`VERSION`].
     pub version: u64,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// 2: the plane of x and y, with y up. 3: space, with z up.
     #[serde(default = "three")]
     pub dimensions: usize,
-    /// The acceleration of free fall; 9.81 downward if it is not given.
+    /// The acceleration of free fall; 9.81 m/s² downward by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gravity: Option<Vec<f64>>,
-    /// The time of a step.
+    /// The length of a step.
     #[serde(default = "hundredth")]
     pub time_step: f64,
-    /// Sub-steps of a step.
+    /// Sub-steps per step.
     #[serde(default = "eight")]
     pub substeps: usize,
-    /// Passes over the constraints in a sub-step.
+    /// Passes over the constraints per sub-step.
     #[serde(default = "one")]
     pub iterations: usize,
-    /// How time goes on.
+    /// How time is integrated.
     #[serde(default)]
     pub integrator: Integrator,
     /// How contacts are solved.
     #[serde(default)]
     pub contact: ContactRule,
-    /// Planes that do not move.
+    /// Fixed planes.
     #[serde(default)]
     pub planes: Vec<FixedPlane>,
-    /// What moves.
+    /// The moving bodies.
     pub bodies: Vec<RigidBody>,
-    /// What holds bodies together.
+    /// The joints between bodies.
     #[serde(default)]
     pub joints: Vec<Joint>,
-    /// Bodies that collide with each other.
+    /// Which bodies collide with each other.
     #[serde(default)]
     pub collisions: Collisions,
-    /// What actions drive: one action per motor, in this order.
+    /// The motors: one action per motor, in this order.
     #[serde(default)]
     pub motors: Vec<Motor>,
-    /// What is observed, in this order.
+    /// The observations, in this order.
     #[serde(default)]
     pub sensors: Vec<Sensor>,
-    /// How starts differ from each other.
+    /// How initial states vary.
     #[serde(default)]
     pub start: StartNoise,
 }
 
-/// How time goes on.
+/// How time is integrated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrator {
     /// Velocities first, then positions with the new velocities. For everything.
     #[default]
     SemiImplicit,
-    /// Runge and Kutta's of order four, for smooth systems: springs, gravity and drag, without contacts and joints.
+    /// Fourth-order Runge-Kutta, for smooth systems: springs, gravity and drag, without contacts and rigid
+    /// joints.
     RungeKutta,
 }
 
@@ -99,11 +100,11 @@ pub enum Integrator {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContactRule {
-    /// How far a contact gives way, in meters per newton.
+    /// Compliance of a contact, in meters per newton.
     pub compliance: f64,
-    /// The share of a penetration that a sub-step removes.
+    /// The fraction of a penetration that a sub-step removes.
     pub recovery: f64,
-    /// The fastest that bodies are pushed apart, in meters per second.
+    /// The highest speed at which penetrating bodies are separated, in meters per second.
     pub push: f64,
     /// The width of the rounded corner in the force of a contact, in meters per second.
     pub smoothing: f64,
@@ -117,109 +118,109 @@ impl Default for ContactRule {
     }
 }
 
-/// A plane that does not move: a floor, a wall, a slope.
+/// A fixed plane: a floor, a wall, a slope.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedPlane {
-    /// Where is outside; upward if it is not given.
+    /// The outward direction; upward by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normal: Option<Vec<f64>>,
     /// The distance from the origin along the normal.
     #[serde(default)]
     pub offset: f64,
-    /// Coulomb's coefficient; of two that meet, the root of the product holds.
+    /// Coulomb friction coefficient; between two surfaces, the geometric mean applies.
     #[serde(default = "friction")]
     pub friction: f64,
-    /// The share of speed that an impact gives back; of two that meet, the larger holds.
+    /// The fraction of speed that an impact returns; between two surfaces, the larger applies.
     #[serde(default)]
     pub restitution: f64,
 }
 
-/// A body that moves.
+/// A moving body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RigidBody {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where its own origin starts.
+    /// The initial position of its origin.
     pub position: Vec<f64>,
-    /// How it starts turned: a quaternion `[w, x, y, z]` in space, `[angle]` in the plane.
+    /// The initial rotation: a quaternion `[w, x, y, z]` in space, `[angle]` in the plane.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rotation: Vec<f64>,
-    /// How it starts moving.
+    /// The initial velocity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub velocity: Vec<f64>,
-    /// How it starts spinning: three numbers in space, one in the plane.
+    /// The initial angular velocity: three numbers in space, one in the plane.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spin: Vec<f64>,
-    /// What it is made of.
+    /// The solids that it consists of.
     pub solids: Vec<Solid>,
-    /// What holds it back in a fluid.
+    /// Drag in a fluid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drag: Option<Drag>,
-    /// The color that films show, red, green and blue from 0 to 255.
+    /// Its color in films: red, green and blue from 0 to 255.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<[u8; 3]>,
 }
 
-/// Drag: a force against the velocity, per own axis of the body, and a torque against the spin.
+/// Drag: a force against the velocity, per body axis, and a torque against the angular velocity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Drag {
-    /// Force per speed along the body's own axes.
+    /// Force per speed, along the body's own axes.
     pub linear: Vec<f64>,
-    /// Force per speed squared along the body's own axes.
+    /// Force per speed squared, along the body's own axes.
     pub quadratic: Vec<f64>,
-    /// Torque per spin.
+    /// Torque per angular speed.
     pub angular: f64,
 }
 
-/// What holds two bodies together.
+/// A connection between two bodies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Joint {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it lets move.
+    /// Which motion it allows.
     pub kind: JointKind,
-    /// The body that it is fixed to; the world if it is not given.
+    /// The parent body; the fixed world by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The body that it holds.
+    /// The child body.
     pub child: String,
-    /// Where it is at the start, in the world. Of a spring: its end at the child.
+    /// Its initial position, in world coordinates. For a spring: the end at the child.
     pub anchor: Vec<f64>,
-    /// Of a spring: its end at the parent.
+    /// For a spring: the end at the parent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parent_anchor: Vec<f64>,
-    /// The axes that it turns about or slides along. In the plane hinges need none.
+    /// The axes that it rotates about or slides along. In the plane, hinges need none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub axes: Vec<JointAxis>,
-    /// How far it gives way, in meters per newton.
+    /// Its compliance, in meters per newton.
     #[serde(default)]
     pub compliance: f64,
-    /// Of a spring: force per length.
+    /// For a spring: force per length.
     #[serde(default)]
     pub stiffness: f64,
-    /// Of a spring: force per speed. Of a ball: torque per spin.
+    /// For a spring: force per speed. For a ball: torque per angular speed.
     #[serde(default)]
     pub damping: f64,
-    /// Of a spring: the length without force; that of the start if it is not given.
+    /// For a spring: the rest length; the initial length by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<f64>,
 }
 
-/// What a joint lets move.
+/// Which motion a joint allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JointKind {
-    /// Turns about one to three axes through the anchor, one after the other.
+    /// Rotates about one to three axes through the anchor, in sequence.
     Hinge,
     /// Slides along one axis.
     Slide,
-    /// Turns in every way.
+    /// Rotates freely.
     Ball,
-    /// Does not move.
+    /// Allows no motion.
     Weld,
     /// A spring between two points.
     Spring,
@@ -229,34 +230,34 @@ pub enum JointKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointAxis {
-    /// Its direction at the start, in the world.
+    /// Its initial direction, in world coordinates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub axis: Vec<f64>,
-    /// Least and most; there are none if this is not given.
+    /// Lower and upper limit; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<[f64; 2]>,
     /// Torque (or force) per angle (or length) beyond a limit.
     #[serde(default = "limit_stiffness")]
     pub limit_stiffness: f64,
-    /// Torque per angle back to `rest`.
+    /// Torque per angle, back toward `rest`.
     #[serde(default)]
     pub stiffness: f64,
-    /// Torque per angular speed against it.
+    /// Torque per angular speed, against the motion.
     #[serde(default)]
     pub damping: f64,
-    /// The angle without torque.
+    /// The rest angle.
     #[serde(default)]
     pub rest: f64,
-    /// Inertia of a rotor; it is added to the child's about this axis.
+    /// Inertia of a rotor, which is added to the child's about this axis.
     #[serde(default)]
     pub armature: f64,
 }
 
-/// Bodies that collide with each other.
+/// Which bodies collide with each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Collisions {
-    /// Whether every two bodies collide that no joint connects.
+    /// Whether all pairs of bodies collide that are not connected by a joint.
     pub all: bool,
     /// Pairs that collide, by name.
     pub pairs: Vec<[String; 2]>,
@@ -264,30 +265,30 @@ pub struct Collisions {
     pub except: Vec<[String; 2]>,
 }
 
-/// What an action drives.
+/// A motor, driven by an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Motor {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The joint that it drives.
     pub joint: String,
-    /// Which of the joint's axes, from 0.
+    /// Which of the joint's axes, counted from 0.
     #[serde(default)]
     pub axis: usize,
     /// What an action means.
     #[serde(default)]
     pub kind: MotorKind,
-    /// What an action is multiplied by.
+    /// The factor on an action.
     #[serde(default = "unit")]
     pub gear: f64,
-    /// Least and most of an action.
+    /// The lowest and highest action.
     #[serde(default = "both")]
     pub range: [f64; 2],
-    /// Of a position motor: torque per angle.
+    /// For a position motor: torque per angle.
     #[serde(default)]
     pub stiffness: f64,
-    /// Of position and velocity motors: torque per angular speed.
+    /// For position and velocity motors: torque per angular speed.
     #[serde(default)]
     pub damping: f64,
 }
@@ -296,46 +297,46 @@ pub struct Motor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MotorKind {
-    /// A torque, or a force.
+    /// A torque (or a force, on a slide).
     #[default]
     Torque,
-    /// An angle, or a place.
+    /// A target angle (or position, on a slide).
     Position,
-    /// An angular speed, or a speed.
+    /// A target angular speed (or speed, on a slide).
     Velocity,
 }
 
-/// One thing that is observed.
+/// One observation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sensor {
-    /// What is observed: a row of [`SENSORS`](crate::SENSORS).
+    /// The kind of sensor: a row of [`SENSORS`](crate::SENSORS).
     pub kind: String,
-    /// Of which body.
+    /// The body, if the kind observes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Of which joint.
+    /// The joint, if the kind observes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joint: Option<String>,
-    /// Of which of the joint's axes, from 0.
+    /// Which of the joint's axes, counted from 0.
     #[serde(default)]
     pub axis: usize,
-    /// What the number is multiplied by.
+    /// The factor on the observed number.
     #[serde(default = "unit")]
     pub scale: f64,
 }
 
-/// How starts differ: uniform numbers up to these, in both directions.
+/// How initial states vary: uniform random numbers up to these, in both directions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StartNoise {
-    /// Turns about the first axis of every hinge (all that hangs on the child turns with it).
+    /// Angles about the first axis of every hinge (everything attached to the child rotates with it).
     pub angle: f64,
     /// Shifts along every slide.
     pub slide: f64,
     /// Velocities, per component.
     pub velocity: f64,
-    /// Spins, per component.
+    /// Angular velocities, per component.
     pub spin: f64,
 }
 
@@ -365,7 +366,7 @@ fn limit_stiffness() -> f64 {
 }
 
 impl Description {
-    /// Reads and checks a description. Errors name the path in the file.
+    /// Parses and checks a description. Errors give the path in the file.
     pub fn from_json(text: &str) -> WorldResult<Description> {
         if text.len() > MOST_BYTES {
             let path = "file".to_string();
@@ -399,12 +400,12 @@ impl Description {
         self.joints.iter().position(|joint| joint.name == name)
     }
 
-    /// A vector of the description in three components.
+    /// A vector of the description, extended to three components.
     pub(crate) fn vector(&self, v: &[f64]) -> [f64; 3] {
         [0, 1, 2].map(|n| v.get(n).copied().unwrap_or(0.0))
     }
 
-    /// Where up is.
+    /// The upward direction.
     pub(crate) fn up(&self) -> [f64; 3] {
         if self.dimensions == 2 { [0.0, 1.0, 0.0] } else { [0.0, 0.0, 1.0] }
     }

@@ -1,46 +1,46 @@
-//! What bodies are made of, and what it weighs.
+//! The solids that bodies consist of, with their mass and inertia.
 
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Matrix3, Point3, Quaternion};
 
-/// A solid of a body, at a place of its own.
+/// A solid of a body, with its own position and rotation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Solid {
     /// Its form.
     pub shape: SolidShape,
-    /// Of spheres, capsules and cylinders.
+    /// For spheres, capsules and cylinders.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub radius: f64,
-    /// Of capsules and cylinders: half of the length (of capsules: between the centers of the ends).
+    /// For capsules and cylinders: half of the length (for capsules, between the centers of the ends).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub half_length: f64,
-    /// Of boxes: half of the sides, two in the plane and three in space.
+    /// For boxes: the half sides, two in the plane and three in space.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub half: Vec<f64>,
-    /// Where its center is, from the body's origin.
+    /// The position of its center, relative to the body's origin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub position: Vec<f64>,
-    /// How it is turned in the body: a quaternion `[w, x, y, z]` in space, `[angle]` in the plane.
+    /// Its rotation in the body: a quaternion `[w, x, y, z]` in space, `[angle]` in the plane.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rotation: Vec<f64>,
     /// Kilograms per cubic meter (in the plane: per square meter).
     #[serde(default = "water")]
     pub density: f64,
-    /// The mass, instead of a density.
+    /// The mass; overrides the density.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mass: Option<f64>,
-    /// Coulomb's coefficient.
+    /// Coulomb friction coefficient.
     #[serde(default = "usual")]
     pub friction: f64,
-    /// The share of speed that an impact gives back.
+    /// The fraction of speed that an impact returns.
     #[serde(default)]
     pub restitution: f64,
     /// Whether it touches planes.
     #[serde(default = "yes")]
     pub planes: bool,
-    /// Whether it touches other bodies that its body collides with.
+    /// Whether it touches the other bodies that its body collides with.
     #[serde(default = "yes")]
     pub bodies: bool,
 }
@@ -53,7 +53,7 @@ pub enum SolidShape {
     Sphere,
     /// A box; in the plane a rectangle.
     Box,
-    /// A cylinder with half a ball at either end; in the plane a stadium.
+    /// A cylinder with a hemisphere at either end; in the plane a stadium.
     Capsule,
     /// A cylinder; in the plane a rectangle.
     Cylinder,
@@ -102,7 +102,7 @@ impl SolidKind {
             }
             (SolidKind::Capsule { radius: r, half_length: l }, 2) => {
                 let (middle, ends) = (4.0 * l * r, PI * r * r);
-                // Half disks have their center of mass 4r/3π off the straight side.
+                // A half disk has its center of mass 4r/3π from the straight side.
                 let reach = l + 4.0 * r / (3.0 * PI);
                 let own = r * r / 2.0 - (4.0 * r / (3.0 * PI)).powi(2);
                 let total = middle * (l * l + r * r) / 3.0 + ends * (own + reach * reach);
@@ -110,7 +110,7 @@ impl SolidKind {
             }
             (SolidKind::Capsule { radius: r, half_length: l }, _) => {
                 let (middle, ends) = (2.0 * PI * r * r * l, 4.0 / 3.0 * PI * r.powi(3));
-                // Half balls have their center of mass 3r/8 off the flat side.
+                // A hemisphere has its center of mass 3r/8 from the flat side.
                 let along = middle * r * r / 2.0 + ends * 0.4 * r * r;
                 let off = 0.4 * r * r - (0.375 * r).powi(2) + (l + 0.375 * r).powi(2);
                 let across = middle * (r * r / 4.0 + l * l / 3.0) + ends * off;
@@ -135,14 +135,14 @@ impl Solid {
         }
     }
 
-    /// The sizes that its form has, with their names, and whether it has them.
+    /// The names and values of the sizes, and whether its form has them.
     pub(crate) fn sizes(&self) -> [(&'static str, f64, bool); 2] {
         let round = self.shape != SolidShape::Box;
         let long = matches!(self.shape, SolidShape::Capsule | SolidShape::Cylinder);
         [("radius", self.radius, round), ("half_length", self.half_length, long)]
     }
 
-    /// Where it lies in the body.
+    /// Its position and rotation in the body.
     pub(crate) fn place(&self) -> (Point3, Quaternion) {
         let at = [0, 1, 2].map(|n| self.position.get(n).copied().unwrap_or(0.0));
         (Point3(at), Quaternion::of(&self.rotation))
@@ -163,7 +163,7 @@ impl Solid {
 mod tests {
     use super::*;
 
-    /// Sums over a fine grid give what the formulas give.
+    /// Sums over a fine grid agree with the formulas.
     #[test]
     fn masses_and_inertias_are_those_of_many_small_parts() {
         let inside = |kind: SolidKind, [x, y, z]: [f64; 3]| match kind {

@@ -1,14 +1,14 @@
-//! From where a world is seen.
+//! The camera of pictures.
 
 use super::scene::Scene;
 use crate::geometry::Point3;
 use crate::world::World;
 
-/// A camera without perspective: it looks along a direction at a point, and shows so many meters.
+/// An orthographic camera: it looks along a direction at a point, and shows a given height in meters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorldCamera {
     target: Point3,
-    /// To the right, up, and where it looks, each of length one.
+    /// The right, up and viewing directions, as unit vectors.
     axes: [Point3; 3],
     /// Meters from the lower to the upper edge.
     meters: f64,
@@ -16,14 +16,14 @@ pub struct WorldCamera {
     follow: Option<usize>,
 }
 
-/// A line of sight.
+/// A ray of sight.
 pub(crate) struct Ray {
     pub from: Point3,
     pub along: Point3,
 }
 
 impl WorldCamera {
-    /// A view of the whole world as it starts: along z in the plane, from the front and above in space.
+    /// A view of the whole initial world: along z in the plane, from the front and above in space.
     pub fn for_world(world: &World) -> WorldCamera {
         let plane = world.solver.plane;
         let places: Vec<Point3> = world.assembly.bodies.iter().map(|body| body.position).collect();
@@ -41,22 +41,22 @@ impl WorldCamera {
         WorldCamera { target: middle, axes, meters: 2.6 * reach + 1.2, size: (320, 240), follow: None }
     }
 
-    /// With so many pixels across and down.
+    /// Sets the number of pixels across and down.
     pub fn sized(self, width: usize, height: usize) -> WorldCamera {
         WorldCamera { size: (width.max(1), height.max(1)), ..self }
     }
 
-    /// That shows so many meters from the lower to the upper edge.
+    /// Sets the meters from the lower to the upper edge.
     pub fn showing(self, meters: f64) -> WorldCamera {
         WorldCamera { meters, ..self }
     }
 
-    /// That looks at this place.
+    /// Sets the point that it looks at.
     pub fn at(self, target: [f64; 3]) -> WorldCamera {
         WorldCamera { target: Point3(target), ..self }
     }
 
-    /// Whose films follow a body along the ground.
+    /// Makes films follow a body along the ground.
     pub fn follow(self, body: usize) -> WorldCamera {
         WorldCamera { follow: Some(body), ..self }
     }
@@ -65,12 +65,12 @@ impl WorldCamera {
         self.size
     }
 
-    /// The camera where it follows its body to.
+    /// The camera moved to where its body is.
     pub(crate) fn following(&self, scene: &Scene) -> WorldCamera {
         let Some(body) = self.follow else { return self.clone() };
         let up = scene.up;
         let place = scene.places[body];
-        // Along the ground only: a camera that jumps with its body shows no jumps.
+        // Along the ground only: a camera that moved up with a jump would hide it.
         let level = up.times(self.target.dot(up));
         WorldCamera { target: place.minus(up.times(place.dot(up))).plus(level), ..self.clone() }
     }

@@ -1,7 +1,7 @@
-//! Pictures of states: shapes seen from the side, on the CPU, the same pixels every time.
+//! Pictures of states, rendered on the CPU with the same pixels every time.
 //!
-//! In the plane solids are drawn as they are. In space they are spheres, boxes, capsules and cylinders under a light,
-//! found by a ray per pixel. Invariant: a picture depends on the description, the state's numbers and the camera alone.
+//! In the plane, solids are drawn as they are. In space they are shaded spheres, boxes, capsules and cylinders,
+//! traced with rays. Invariant: a picture depends only on the description, the state's numbers and the camera.
 //! Start at [`World::picture`].
 
 mod camera;
@@ -17,7 +17,7 @@ use scene::Scene;
 use crate::state::WorldState;
 use crate::world::World;
 
-/// Rays per pixel along either side: edges are smooth.
+/// Rays per pixel in each direction, for smooth edges.
 const SAMPLES: usize = 2;
 
 impl World {
@@ -37,7 +37,7 @@ impl World {
         Ok(drawn(&Scene::new(self, &place, &turn), camera))
     }
 
-    /// Pictures of one of the worlds of a roll-out's states, every so many steps: what films are made of.
+    /// Pictures of one world of a roll-out's states, every `every` steps; films are made of these.
     pub fn film(
         &self,
         states: &WorldState,

@@ -1,17 +1,17 @@
-//! Where rays meet solids.
+//! Intersections of rays and solids.
 
 use super::camera::Ray;
 use super::scene::DrawnSolid;
 use crate::description::SolidKind;
 use crate::geometry::Point3;
 
-/// Where a ray meets a solid first.
+/// The first intersection of a ray with a solid.
 pub(crate) struct Hit {
     pub distance: f64,
     pub normal: Point3,
 }
 
-/// Where a ray meets a solid first, from outside.
+/// The first intersection of a ray with a solid, from outside.
 pub(crate) fn meet(ray: &Ray, solid: &DrawnSolid) -> Option<Hit> {
     let back = solid.turn.inverse();
     let own = Ray { from: back.turn(ray.from.minus(solid.center)), along: back.turn(ray.along) };

@@ -1,4 +1,4 @@
-//! What a ray meets: solids of bodies, planes, the sky.
+//! What rays can hit: solids of bodies, planes, the sky.
 
 use super::camera::Ray;
 use super::ray::{Hit, meet};
@@ -9,10 +9,10 @@ use crate::world::World;
 const SKY: [f64; 3] = [0.93, 0.95, 0.98];
 const EARTH: [[f64; 3]; 2] = [[0.78, 0.81, 0.84], [0.70, 0.74, 0.78]];
 const PAINTS: [[u8; 3]; 5] = [[46, 110, 190], [214, 93, 52], [60, 150, 90], [140, 100, 180], [190, 150, 40]];
-/// The depth of what is drawn in the plane.
+/// The depth of solids that are drawn in the plane.
 const THICKNESS: f64 = 0.05;
 
-/// A solid where it is now.
+/// A solid at its current position.
 pub(crate) struct DrawnSolid {
     pub center: Point3,
     pub turn: Quaternion,
@@ -30,7 +30,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// The scene of one world from its places and rotations.
+    /// The scene of one world, from positions and rotations.
     pub fn new(world: &World, places: &[f32], turns: &[f32]) -> Scene {
         let description = &world.description;
         let plane = world.solver.plane;
@@ -65,7 +65,7 @@ impl Scene {
         scene
     }
 
-    /// What is seen along a ray.
+    /// The color seen along a ray.
     pub fn color(&self, ray: &Ray) -> [f64; 3] {
         let mut nearest: Option<(Hit, [f64; 3])> = None;
         for solid in &self.solids {
@@ -88,7 +88,7 @@ impl Scene {
         color.map(|part| part * light)
     }
 
-    /// Where a ray meets a plane. In the plane, all that is below it is earth.
+    /// Where a ray hits a plane. In a two-dimensional world, everything below the plane is ground.
     fn ground(&self, ray: &Ray, normal: Point3, offset: f64) -> Option<f64> {
         let over = ray.from.dot(normal) - offset;
         let down = -ray.along.dot(normal);
@@ -98,7 +98,7 @@ impl Scene {
         (down > 1e-6 && over > 0.0).then_some(over / down)
     }
 
-    /// Earth has squares of half a meter, and shadows from straight above.
+    /// The ground has squares of half a meter, and shadows from straight above.
     fn earth(&self, at: Point3, normal: Point3, offset: f64) -> [f64; 3] {
         let square = |v: f64| (v * 2.0).floor() as i64;
         if self.plane {
@@ -122,7 +122,7 @@ fn shade(normal: Point3) -> f64 {
     0.45 + 0.55 * normal.dot(light).max(0.0)
 }
 
-/// What is drawn in the plane has some depth, so that rays meet it.
+/// Solids of the plane get some depth, so that rays hit them.
 fn flat(kind: SolidKind) -> SolidKind {
     match kind {
         SolidKind::Box { half: [a, b, _] } => SolidKind::Box { half: [a, b, THICKNESS] },

@@ -22,7 +22,7 @@ fn a_ball_bounces_back_to_the_share_of_its_height() {
     }
 }
 
-/// How far a block slides down a slope in two seconds, and how fast it is then.
+/// How far a block slides down a slope in two seconds, and its final speed.
 fn slide(angle: f64, friction: f64) -> (f64, f64) {
     let (s, c) = angle.sin_cos();
     let slope = format!(
@@ -120,7 +120,7 @@ fn a_sphere_that_slides_comes_to_roll() {
     let world = world(sphere);
     let states = run(&world, &world.reset(1, 0), 200).states.expect("kept");
     let (speed, spin) = (track(&states.velocity, 0, 0)[199], track(&states.spin, 0, 1)[199]);
-    // A ball that slides rolls at five sevenths of its speed in the end.
+    // A sliding ball finally rolls at five sevenths of its speed.
     println!("speed {speed:.4}, spin {spin:.4}");
     assert!((speed - 10.0 / 7.0).abs() < 0.01 && (speed - spin * 0.25).abs() < 1e-3, "{speed} {spin}");
 }
@@ -153,7 +153,7 @@ fn every_form_rests_on_the_ground_and_on_a_box() {
         let ends: Vec<f64> = (0..3).map(|n| track(&states.position, n, 2)[199]).collect();
         println!("{name}: {ends:?}");
         assert!((ends[0] - height).abs() < 4e-3, "{name} on the ground: {} vs {height}", ends[0]);
-        // Cylinders meet bodies as capsules, which are rounded at the ends.
+        // Against other bodies, cylinders act as capsules, which have round ends.
         if name != "standing cylinder" {
             assert!((ends[2] - 1.0 - height).abs() < 6e-3, "{name} on a box: {}", ends[2]);
         }

@@ -4,7 +4,7 @@ use super::{run, track, world};
 use farad_tensor::{Device, Tensor};
 use farad_world::{RolloutOptions, World, WorldState};
 
-/// The times at which a list goes up through zero, between its entries.
+/// The times at which a sampled function crosses zero upward, interpolated.
 fn crossings(list: &[f64], step: f64) -> Vec<f64> {
     let pairs = list.windows(2).enumerate();
     pairs
@@ -37,7 +37,7 @@ fn the_table_has_a_pendulum() {
     assert!(world.drift(&states.last).max().item().expect("a read") < 1e-4);
 }
 
-/// A double pendulum of two rods, held out to the side.
+/// A double pendulum of two rods, released from the horizontal.
 fn double(substeps: usize, iterations: usize) -> World {
     let rod = |name: &str, x: f64| {
         format!(
@@ -63,11 +63,11 @@ fn energy_and_drift_of_a_double_pendulum_against_substeps() {
         let start = world.reset(1, 0);
         let states = run(&world, &start, 500).states.expect("kept");
         let zero = world.energy(&start).item().expect("a read") as f64;
-        // Every step is a world of its own now.
+        // Every step is a separate world now.
         let all = WorldState::from_tensors(&states.tensors().map(|t| t.squeeze(1)));
         let energy = (world.energy(&all) - zero).abs().max().item().expect("a read") as f64;
         let drift = world.drift(&all).max().item().expect("a read") as f64;
-        // Two rods of 107.85 kg: their centers fall by half a meter and by a meter and a half.
+        // Two rods of 107.85 kg; their centers fall by half a meter and by one and a half meters.
         let fall = 2.0 * 107.85 * 9.81;
         println!(
             "{substeps} sub-steps: energy {:.5} of the fall, drift {:.3} mm",
@@ -89,7 +89,7 @@ fn the_humanoid_holds_together_for_a_thousand_steps() {
         let rollout = world.rollout(&state, &actions, &RolloutOptions::states());
         world.check_rollout(&rollout).unwrap_or_else(|e| panic!("{e}"));
         let states = rollout.states.expect("kept");
-        // Every step is a world of its own now.
+        // Every step is a separate world now.
         let all = WorldState::from_tensors(&states.tensors().map(|t| t.squeeze(1)));
         let drift = world.drift(&all).max().item().expect("a read");
         println!("steps {} to {}: drift {:.3} mm", part * 200, part * 200 + 200, drift * 1e3);
@@ -142,7 +142,7 @@ fn slides_stop_at_their_limits_and_motors_of_every_kind_drive() {
     assert!((seen[3] - 1.0).abs() < 5e-3, "velocity: {}", seen[3]);
 }
 
-/// The energy of a spring with a mass that turns around it, after ten seconds, relative to the start.
+/// The energy of a mass that orbits on a spring, after ten seconds, relative to the start.
 fn orbit(integrator: &str, substeps: usize) -> f64 {
     let world = world(&format!(
         r#"{{"version": 1, "name": "orbit", "gravity": [0, 0, 0], "time_step": 0.02, "substeps": {substeps},
@@ -175,7 +175,7 @@ fn a_body_that_tumbles_keeps_energy_and_angular_momentum() {
     let start = world.reset(1, 0);
     let states = run(&world, &start, 1000);
     let turned = track(&states.states.as_ref().expect("kept").spin, 0, 0);
-    // About its middle axis it turns over, again and again.
+    // About its intermediate axis it flips over, again and again.
     assert!(turned.iter().any(|&spin| spin.abs() > 1.0), "it never turns over");
     let read = |t: Tensor| t.to_vec::<f32>().expect("a read");
     let (a, b) = (read(world.angular_momentum(&start)), read(world.angular_momentum(&states.last)));

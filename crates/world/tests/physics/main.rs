@@ -1,4 +1,4 @@
-//! What worlds must show: periods, bounces, friction, stacks, energy, momentum, drift.
+//! What worlds must reproduce: periods, bounces, friction, stacks, energy, momentum, drift.
 
 mod contacts;
 mod joints;
@@ -6,7 +6,7 @@ mod joints;
 use farad_tensor::{Device, Tensor};
 use farad_world::{Description, Rollout, RolloutOptions, World, WorldState};
 
-/// A world of a text, on the CPU.
+/// A world from JSON, on the CPU.
 pub fn world(json: &str) -> World {
     let description = Description::from_json(json).unwrap_or_else(|e| panic!("{e}"));
     World::new(&description, &Device::cpu()).unwrap_or_else(|e| panic!("{e}"))

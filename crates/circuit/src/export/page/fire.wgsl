@@ -1,4 +1,4 @@
-// Which cells fire at a step: bit x % 32 of word y * row_words + x / 32 is set where a uniform number, drawn by
+// Which cells fire at a step: bit x % 32 of word y * row_words + x / 32 is set if a uniform number, drawn by
 // Philox4x32-10 for element y * width + x, is below the threshold (in units of 2^-24).
 
 struct Draw {

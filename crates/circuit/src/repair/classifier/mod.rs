@@ -1,17 +1,17 @@
-//! Repair of classifiers: a discrete search for gates and wires with which more samples are right, and then
+//! Repair of classifiers: a discrete search for gates and wires that classify more samples correctly, and then
 //! for fewer gates.
 //!
-//! A change is weighed on the training samples: by the margins of votes, or by the samples that are wrong.
+//! A change is evaluated on the training samples: by the margins of votes, or by the number of wrong samples.
 //! The circuit that is best on the validation samples is kept. Candidates are scored without changing the
-//! circuit, 64 at a time over threads, so the number of threads does not matter. The value of every wire on
-//! all samples is kept, and only gates behind a change are computed again (`panel`). So a candidate costs
-//! microseconds on small tables and less than a millisecond on MNIST.
+//! circuit, 64 at a time on several threads, so the number of threads does not affect the result. The value of
+//! every wire on all samples is kept, and only gates after a change are recomputed (`panel`). So a candidate
+//! costs microseconds on small tables and less than a millisecond on MNIST.
 //!
-//! The budget counts candidates, so a search depends on its seed alone. A limit of seconds may end it
-//! earlier, and the result says so. Start at [`repair_classifier`].
+//! The budget counts candidates, so a search depends only on its seed. A time limit may end it earlier, and the
+//! result says so. Start at [`repair_classifier`].
 //!
-//! Invariant: the result has no fewer validation samples right than the circuit that the search began with.
-//! If it has as many right, it has no more gates.
+//! Invariant: the result has no fewer validation samples right than the initial circuit. If it has as many
+//! right, it has no more gates.
 
 mod moves;
 mod net;
@@ -34,30 +34,31 @@ use net::{Change, Net, OperandReach, ReaderTally};
 use panel::{Effect, Panel, Ripple, UNIT};
 pub use panel::{PanelSamples, Reading};
 
-/// Candidates that are weighed at once, where that is worth threads.
+/// Candidates that are evaluated at once, if threads pay off.
 const AT_ONCE: usize = 64;
-/// Wires times words from which it is.
+/// Wires times words from which threads pay off.
 const WORTH_THREADS: usize = 1 << 14;
-/// Gates that a vote costs in the head.
+/// The cost of a vote in the head, in gates.
 const OF_A_VOTE: i64 = 5;
-/// Samples that a candidate is tried on before all are looked at, where there are several times as many.
+/// Samples that a candidate is first tried on, if there are several times as many.
 const SCOUTED: usize = 8192;
-/// The share of candidates and time that is to make more samples right; the rest is to make the circuit smaller.
+/// The fraction of candidates and time for making more samples right; the rest is for making the circuit
+/// smaller.
 const RIGHT_SHARE: f64 = 0.7;
-/// What a gate is worth while more samples should become right, in losses.
+/// The value of a gate while more samples should become right, in units of loss.
 const GATE: i64 = UNIT / 16;
-/// The share of what was won on the training samples that may be given away for fewer gates: the validation samples notice
-/// small losses too late.
+/// The fraction of the gain on the training samples that may be given up for fewer gates: the validation
+/// samples show small losses too late.
 const GIVEN: f64 = 0.15;
-/// The share of the gates that may cost all of that.
+/// The fraction of the gates that may cost all of that.
 const SOLD: f64 = 0.1;
-/// Changes that are kept before what has become superfluous is cleared away.
+/// Accepted changes between two removals of redundant gates.
 const TIDY: usize = 200;
-/// Gates that a wrong sample is worth, where the circuit gives the class itself.
+/// The value of a wrong sample in gates, if the circuit outputs the class itself.
 const OF_A_SAMPLE: f64 = 2.0;
-/// The temperature at the start, in gates.
+/// The initial temperature, in gates.
 const HOT: f64 = 1.0;
-/// Searches one after the other, where the circuit gives the class itself.
+/// Number of successive searches, if the circuit outputs the class itself.
 const ROUNDS: u64 = 4;
 
 /// A circuit that classifies.
@@ -67,11 +68,11 @@ pub struct ClassifierCircuit<'a> {
     pub netlist: &'a Netlist,
     /// What its outputs mean.
     pub reading: Reading,
-    /// Changes that are likely to help, the likeliest first.
+    /// Changes that are likely to help, the most likely first.
     pub suggestions: &'a [Suggestion],
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct RepairedClassifier {
     /// The best circuit.
@@ -80,18 +81,18 @@ pub struct RepairedClassifier {
     pub train: [u64; 2],
     /// Validation samples that are right, before and after.
     pub validation: [u64; 2],
-    /// Gates, and some for each vote, before and after.
+    /// Gates plus the cost of votes, before and after.
     pub cost: [u64; 2],
     /// Candidates tried.
     pub candidates: u64,
-    /// Whether the time ran out before the candidates did.
+    /// Whether time ran out before the candidates did.
     pub cut: bool,
-    /// Time of all.
+    /// The total time.
     pub time: Duration,
 }
 
-/// Searches for a circuit with more samples right, or as many and fewer gates. A circuit without inputs stays as it is. The training samples decide about changes, the
-/// validation samples about what is kept.
+/// Searches for a circuit with more samples right, or as many and fewer gates. A circuit without inputs stays
+/// as it is. The training samples decide about changes, the validation samples about which circuit is kept.
 pub fn repair_classifier(
     circuit: &ClassifierCircuit,
     train: &PanelSamples,
@@ -120,13 +121,13 @@ pub fn repair_classifier(
     })
 }
 
-/// How good a circuit is.
+/// The score of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ClassifierScore {
     /// Samples that are right.
     train: i64,
     validation: i64,
-    /// On the training samples.
+    /// The loss on the training samples.
     loss: i64,
     cost: i64,
 }
@@ -136,14 +137,14 @@ struct BestClassifier {
     standing: ClassifierScore,
 }
 
-/// What makes a change worth keeping.
+/// What makes a change acceptable.
 #[derive(Clone, Copy, Debug)]
 enum SearchGoal {
     /// A smaller loss.
     Right,
-    /// Fewer gates at a price for each, as long as the loss stays below a limit.
+    /// Fewer gates, with a price for each, as long as the loss stays below a limit.
     Small { price: i64, most: i64, least: i64 },
-    /// Few gates and few wrong samples, and now and then a step back.
+    /// Few gates and few wrong samples, with occasional steps back.
     Both { temperature: f64 },
 }
 
@@ -153,7 +154,7 @@ struct ClassifierSearch<'a> {
     net: Net,
     train: Panel,
     validation: Panel,
-    /// Some of the training samples, if there are many: most candidates are worse on these already.
+    /// A subset of the training samples, if there are many: most candidates are already worse on these.
     scout: Option<(PanelSamples, Panel)>,
     suggestions: Vec<Suggestion>,
     random: SplitMix,
@@ -200,13 +201,13 @@ impl<'a> ClassifierSearch<'a> {
         standing(&self.net, &self.train, &self.validation)
     }
 
-    /// More samples right, then fewer gates; whether time ran out.
+    /// More samples right, then fewer gates; returns whether time ran out.
     fn votes(&mut self, options: &SearchOptions, began: Instant) -> bool {
         let before = self.start;
         let right = (options.candidates as f64 * RIGHT_SHARE) as u64;
         let until = |share: f64| options.time.map(|time| began + time.mul_f64(share));
         let cut = self.pursue(right, until(RIGHT_SHARE), |_| SearchGoal::Right);
-        // What was not tried of the one is not left over for the other.
+        // Unused candidates of the first goal are not added to the second.
         let most = self.tried + options.candidates - right;
         self.restart();
         let now = self.standing();
@@ -216,7 +217,8 @@ impl<'a> ClassifierSearch<'a> {
         self.pursue(most, until(1.0), |_| goal) || cut
     }
 
-    /// Few gates and few wrong samples at once, several times from the best; whether time ran out.
+    /// Few gates and few wrong samples at once, restarted several times from the best; returns whether time ran
+    /// out.
     fn number(&mut self, candidates: u64, deadline: Option<Instant>) -> bool {
         (1..=ROUNDS).any(|round| {
             self.restart();
@@ -228,7 +230,7 @@ impl<'a> ClassifierSearch<'a> {
         })
     }
 
-    /// Tries candidates until so many were tried in all; whether time ran out before.
+    /// Tries candidates until this many were tried in total; returns whether time ran out before.
     fn pursue(&mut self, until: u64, deadline: Option<Instant>, goal: impl Fn(u64) -> SearchGoal) -> bool {
         let mut kept = 0;
         while self.tried < until && !self.net.live.is_empty() && self.net.sources > 0 {
@@ -245,7 +247,7 @@ impl<'a> ClassifierSearch<'a> {
         false
     }
 
-    /// Weighs some candidates and keeps what is worth it; how many.
+    /// Evaluates some candidates and keeps the acceptable ones; returns how many.
     fn round(&mut self, goal: SearchGoal, most: usize) -> usize {
         let words = self.samples[0].labels.len().div_ceil(64);
         let threads = self.net.nodes.len() * words >= WORTH_THREADS;
@@ -282,7 +284,7 @@ impl<'a> ClassifierSearch<'a> {
         order.into_iter().filter(|&n| self.accept(&drawn[n], goal, luck[n])).count()
     }
 
-    /// Makes a change if it is still worth it, and validation samples allow it.
+    /// Makes a change if it is still acceptable, also on the validation samples.
     fn accept(&mut self, change: &[Change], goal: SearchGoal, luck: f64) -> bool {
         let now = self.standing();
         let (ripple, tally) = &mut self.ripples[0];
@@ -305,7 +307,7 @@ impl<'a> ClassifierSearch<'a> {
         true
     }
 
-    /// Remembers the circuit if it is the best so far.
+    /// Stores the circuit if it is the best so far.
     fn crown(&mut self) {
         let (now, best) = (self.standing(), self.champion.standing);
         let is_better = match self.circuit.reading {
@@ -328,12 +330,12 @@ impl<'a> ClassifierSearch<'a> {
         self.net.netlist(self.champion.nodes.clone(), self.circuit.netlist)
     }
 
-    /// Goes on from the best circuit, without what is superfluous in it.
+    /// Continues from the best circuit, without redundant gates.
     fn restart(&mut self) {
         let best = self.best();
         let tidy = LogicGraph::of(&best).write(&best);
         self.net = net_of(&tidy, &self.circuit.reading).0;
-        // They are about gates that may be gone.
+        // They refer to gates that may be gone.
         self.suggestions.clear();
         let [train, validation] =
             self.samples.map(|samples| Panel::new(&self.net, samples, &self.circuit.reading));
@@ -346,7 +348,7 @@ impl<'a> ClassifierSearch<'a> {
     }
 }
 
-/// The stream of a search among others of the same seed.
+/// Distinguishes this search's random stream from others with the same seed.
 const STREAM: u64 = 0x636c_6173;
 
 fn net_of(netlist: &Netlist, reading: &Reading) -> (Net, Vec<usize>) {
@@ -361,7 +363,7 @@ fn standing(net: &Net, train: &Panel, validation: &Panel) -> ClassifierScore {
 }
 
 impl ClassifierScore {
-    /// Gates, and some for each wrong sample.
+    /// Gates plus the cost of wrong samples.
     fn merit(&self) -> i64 {
         self.cost * UNIT + (OF_A_SAMPLE * self.loss as f64) as i64
     }
@@ -372,7 +374,7 @@ impl SearchGoal {
         !matches!(self, SearchGoal::Right)
     }
 
-    /// Whether a change of this cost will hardly be wanted, by what it does to some of the samples.
+    /// Whether a change of this cost will hardly be accepted, judged by its effect on some of the samples.
     fn is_hopeless(self, effect: Effect, cost: i64) -> bool {
         match self {
             SearchGoal::Right => effect.loss > 0,
@@ -395,11 +397,12 @@ impl SearchGoal {
         }
     }
 
-    /// Whether it may do so to validation samples.
+    /// Whether this effect on validation samples is allowed.
     fn allows(self, effect: Effect, now: &ClassifierScore) -> bool {
         match self {
             SearchGoal::Small { least, .. } => now.validation + effect.right >= least,
-            // Asked about every change, they would soon be learned by heart, and could not choose the best circuit any more.
+            // If they decided about every change, the search would soon overfit to them, and they could no
+            // longer choose the best circuit.
             SearchGoal::Right | SearchGoal::Both { .. } => true,
         }
     }

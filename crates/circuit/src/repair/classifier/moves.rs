@@ -1,21 +1,21 @@
-//! Changes of a classifier, random or suggested by what was learned.
+//! Changes of a classifier, random or suggested by training.
 
 use super::net::{Change, Net};
 use crate::gate::Gate;
 use crate::netlist::{GateNode, Wire};
 use crate::repair::random::SplitMix;
 
-/// A change that someone who knows the circuit thinks likely.
+/// A change that is likely to help, from someone who knows the circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The number of a gate.
+    /// The index of a gate.
     pub gate: usize,
     /// What it becomes.
     pub node: GateNode,
 }
 
 impl Suggestion {
-    /// The same where gates have other places.
+    /// The same for renumbered gates.
     pub(super) fn moved(&self, place: &[usize], sources: usize) -> Suggestion {
         let wire = |wire: Wire| match wire.index().checked_sub(sources) {
             Some(gate) => Wire((sources + place[gate]) as u32),
@@ -26,7 +26,7 @@ impl Suggestion {
     }
 }
 
-/// What a change is drawn from.
+/// What changes are drawn from.
 pub(super) struct MoveDraw<'a> {
     pub net: &'a Net,
     pub suggestions: &'a [Suggestion],
@@ -35,7 +35,7 @@ pub(super) struct MoveDraw<'a> {
 }
 
 impl MoveDraw<'_> {
-    /// One change, or two that come together.
+    /// One change, or two at once.
     pub(super) fn change(&self, random: &mut SplitMix) -> Vec<Change> {
         match (self.shrink, random.below(12)) {
             (false, 0..=5) if !self.suggestions.is_empty() => vec![self.suggested(random)],
@@ -56,7 +56,7 @@ impl MoveDraw<'_> {
         self.net.live[random.below(self.net.live.len())] as usize
     }
 
-    /// What is thought likeliest stands first, and is drawn most often.
+    /// The most likely suggestions come first, and are drawn most often.
     fn suggested(&self, random: &mut SplitMix) -> Change {
         let share = random.share();
         let place = (share * share * self.suggestions.len() as f64) as usize;
@@ -85,21 +85,21 @@ impl MoveDraw<'_> {
         Change { gate, node: GateNode { gate: Gate::ALL[random.below(16)], ..node } }
     }
 
-    /// Leaves a constant or an operand of a gate.
+    /// Replaces a gate by a constant or one of its operands.
     fn bypass(&self, random: &mut SplitMix) -> Change {
         const SIMPLE: [Gate; 6] = [Gate::A, Gate::B, Gate::FALSE, Gate::TRUE, Gate::NOT_A, Gate::NOT_B];
         let gate = self.gate(random);
         Change { gate, node: GateNode { gate: SIMPLE[random.below(6)], ..self.net.nodes[gate] } }
     }
 
-    /// Lets another wire stand for a gate.
+    /// Replaces a gate by another wire.
     fn merge(&self, random: &mut SplitMix) -> Change {
         let gate = self.gate(random);
         let wire = self.earlier(gate, random);
         Change { gate, node: GateNode { gate: Gate::A, a: wire, b: self.net.nodes[gate].b } }
     }
 
-    /// A wire that a gate may read: a source, or anything.
+    /// A wire that a gate may read: a source, or any.
     fn earlier(&self, gate: usize, random: &mut SplitMix) -> Wire {
         let reach = self.net.reach(gate);
         let limit = if random.one_in(2) { self.net.sources.min(reach) } else { reach };

@@ -1,7 +1,8 @@
-//! The gates of a classifier while they are searched: who reads whom, and what they cost.
+//! The gates of a classifier during a search: their readers and their cost.
 //!
-//! Invariant: a gate reads only sources and gates of a lower level, so that the order of gates is one of computation and
-//! the circuit never becomes deeper than it was. Every output has a gate of its own that at first passes its signal on.
+//! Invariant: a gate reads only sources and gates of a lower level. So the order of gates is a valid order of
+//! evaluation, and the circuit never becomes deeper than it was. Every output has its own gate, which initially
+//! passes its signal through.
 
 use crate::gate::Gate;
 use crate::netlist::{GateNode, Netlist, Wire};
@@ -18,31 +19,31 @@ pub(super) struct Change {
 pub(super) struct Net {
     pub sources: usize,
     pub nodes: Vec<GateNode>,
-    /// By gate: how many wires it may read, which are the first ones.
+    /// Per gate: how many wires it may read, counted from the first.
     reach: Vec<u32>,
-    /// By wire: the gates that really read it.
+    /// Per wire: the gates that actually read it.
     pub readers: Vec<Vec<u32>>,
-    /// By wire: readers that matter, outputs included.
+    /// Per wire: the number of live readers, including outputs.
     uses: Vec<u32>,
-    /// The first of the gates that are outputs; they are the last ones.
+    /// The first output gate; output gates come last.
     pub first_output: usize,
-    /// What an output costs that is no constant.
+    /// The cost of an output that is not constant.
     output_cost: i64,
     /// Gates that some output depends on, in order.
     pub live: Vec<u32>,
 }
 
-/// How far a gate may reach for its operands.
+/// Which wires a gate may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperandReach {
-    /// Only below its own level, so that the circuit does not become deeper.
+    /// Only those of lower levels, so that the circuit does not become deeper.
     Held,
-    /// To everything before it.
+    /// All earlier ones.
     Free,
 }
 
 impl Net {
-    /// Of a netlist without registers, and where each of its gates is now.
+    /// From a netlist without registers; also returns the new index of each of its gates.
     pub(super) fn of(netlist: &Netlist, depth: OperandReach, output_cost: i64) -> (Net, Vec<usize>) {
         let sources = netlist.sources();
         let levels = match depth {
@@ -84,7 +85,7 @@ impl Net {
         (net, place)
     }
 
-    /// Such gates as a netlist with the names of another.
+    /// These gates as a netlist with the names of another.
     pub(super) fn netlist(&self, nodes: Vec<GateNode>, shell: &Netlist) -> Netlist {
         let mut netlist = Netlist { gates: nodes, ..shell.clone() };
         for (n, output) in netlist.outputs.iter_mut().enumerate() {
@@ -98,12 +99,12 @@ impl Net {
         Wire((self.sources + gate) as u32)
     }
 
-    /// How many wires a gate may read: the first ones, which are sources and gates of lower levels.
+    /// How many wires a gate may read, counted from the first: sources and gates of lower levels.
     pub(super) fn reach(&self, gate: usize) -> usize {
         self.reach[gate] as usize
     }
 
-    /// What the circuit costs: active gates that matter, and the outputs that are no constants.
+    /// The cost of the circuit: live active gates, and outputs that are not constant.
     pub(super) fn cost(&self) -> i64 {
         self.live.iter().map(|&gate| self.cost_of(gate as usize, self.nodes[gate as usize].gate)).sum()
     }
@@ -114,7 +115,7 @@ impl Net {
         i64::from(function.is_active()) + if output { self.output_cost } else { 0 }
     }
 
-    /// How much more the circuit costs after a change.
+    /// The change in cost after a change.
     pub(super) fn cost_after(&self, change: &[Change], tally: &mut ReaderTally) -> i64 {
         tally.uses.clear();
         let mut cost = 0;
@@ -139,7 +140,7 @@ impl Net {
         i64::from(self.uses[wire.index()]) + tally.of(wire)
     }
 
-    /// One reader more; what that costs.
+    /// Adds a reader; returns the change in cost.
     fn take(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> GateNode) -> i64 {
         let fresh = self.uses_of(wire, tally) == 0;
         tally.add(wire, 1);
@@ -153,7 +154,7 @@ impl Net {
         }
     }
 
-    /// One reader less; what that costs.
+    /// Removes a reader; returns the change in cost.
     fn release(&self, wire: Wire, tally: &mut ReaderTally, at: &dyn Fn(usize) -> GateNode) -> i64 {
         tally.add(wire, -1);
         let dead = self.uses_of(wire, tally) == 0;
@@ -167,7 +168,7 @@ impl Net {
         }
     }
 
-    /// Changes gates for good.
+    /// Changes gates permanently.
     pub(super) fn apply(&mut self, change: &[Change]) {
         for &Change { gate, node } in change {
             for wire in self.nodes[gate].operands() {
@@ -181,7 +182,7 @@ impl Net {
 
     fn add_reader(&mut self, gate: usize, node: GateNode) {
         let reads = [node.gate.reads_a().then_some(node.a), node.gate.reads_b().then_some(node.b)];
-        // Both operands may be the same wire: it has one reader then.
+        // Both operands may be the same wire, which then has one reader.
         let twice = reads[0] == reads[1];
         for wire in reads.into_iter().skip(usize::from(twice)).flatten() {
             self.readers[wire.index()].push(gate as u32);
@@ -202,7 +203,7 @@ impl Net {
     }
 }
 
-/// A gate whose operands are all wires, also those that it does not read: another function may.
+/// A gate in which all operands are wires, even those that it does not read: another function may.
 fn whole(node: GateNode) -> GateNode {
     let known = |wire: Wire, other: Wire| match (wire, other) {
         (Wire::NONE, Wire::NONE) => Wire(0),
@@ -212,7 +213,7 @@ fn whole(node: GateNode) -> GateNode {
     GateNode { gate: node.gate, a: known(node.a, node.b), b: known(node.b, node.a) }
 }
 
-/// For every gate one more than the highest level of what it could read.
+/// For every gate one more than the highest level of its possible operands.
 fn levels(netlist: &Netlist) -> Vec<u32> {
     let mut levels: Vec<u32> = vec![];
     for &node in &netlist.gates {
@@ -223,7 +224,7 @@ fn levels(netlist: &Netlist) -> Vec<u32> {
     levels
 }
 
-/// Readers that come and go while a change is weighed.
+/// Changes in reader counts while a change is evaluated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReaderTally {
     uses: Vec<(Wire, i64)>,

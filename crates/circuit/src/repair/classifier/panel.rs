@@ -1,7 +1,7 @@
 //! Samples, the value of every wire on them, and how well the circuit classifies.
 //!
-//! What a change would do is found without doing it: only gates behind it are computed again, until nothing differs any
-//! more. Invariant: values, counts and losses are those of the circuit as it stands. Start at [`Panel::effect`].
+//! The effect of a change is found without making it: only gates after it are recomputed, until nothing differs
+//! any more. Invariant: values, counts and losses are those of the current circuit. Start at [`Panel::effect`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,10 +9,10 @@ use std::collections::BinaryHeap;
 use super::net::{Change, Net};
 use crate::netlist::GateNode;
 
-/// A loss of one, in the whole numbers that losses are counted in.
+/// A loss of one, in the fixed-point integers in which losses are counted.
 pub(super) const UNIT: i64 = 1 << 16;
 
-/// Samples that a circuit should classify.
+/// Samples with their classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PanelSamples {
     /// One plane per input of the circuit: sample `s` in bit `s % 64` of word `s / 64`.
@@ -22,7 +22,7 @@ pub struct PanelSamples {
 }
 
 impl PanelSamples {
-    /// The first samples.
+    /// The first `count` samples.
     pub fn first(&self, count: usize) -> PanelSamples {
         let count = count.min(self.labels.len());
         let planes = self.planes.iter().map(|plane| plane[..count.div_ceil(64)].to_vec()).collect();
@@ -39,10 +39,10 @@ pub enum Reading {
         of: Vec<usize>,
         /// How many classes there are.
         classes: usize,
-        /// Votes that make a clear difference.
+        /// The difference in votes that counts as clear.
         scale: f32,
     },
-    /// The outputs are the number of the class, the lowest bit first.
+    /// The outputs are the number of the class, lowest bit first.
     Number,
 }
 
@@ -53,11 +53,11 @@ pub(super) struct Effect {
     pub right: i64,
 }
 
-/// Samples with everything that is known of the circuit on them.
+/// Samples with the circuit's values, counts and losses on them.
 #[derive(Clone, Debug)]
 pub(super) struct Panel {
     words: usize,
-    /// By wire.
+    /// Per wire.
     values: Vec<u64>,
     judge: Judge,
     pub loss: i64,
@@ -75,33 +75,33 @@ struct Votes {
     of: Vec<usize>,
     classes: usize,
     labels: Vec<u16>,
-    /// By sample and class.
+    /// Per sample and class.
     counts: Vec<i16>,
-    /// By sample.
+    /// Per sample.
     losses: Vec<i32>,
     rights: Vec<bool>,
-    /// The loss of a margin, from the smallest.
+    /// The loss for each margin, starting with the smallest.
     table: Vec<i32>,
 }
 
 #[derive(Clone, Debug)]
 struct PanelNumber {
-    /// By output, what it should be.
+    /// Per output, its wanted values.
     wanted: Vec<Vec<u64>>,
-    /// Ones where there are samples.
+    /// Mask of the bits that are samples.
     there: Vec<u64>,
 }
 
-/// Room for what a change would do.
+/// Buffers for the effect of a change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ripple {
-    /// By wire: where its new plane is, plus one; 0 if it stays.
+    /// Per wire: the slot of its new plane plus one; 0 if it is unchanged.
     slots: Vec<u32>,
     planes: Vec<u64>,
     changed: Vec<u32>,
     queue: BinaryHeap<Reverse<u32>>,
     waits: Vec<bool>,
-    /// By sample and class: votes more.
+    /// Per sample and class: additional votes.
     votes: Vec<i16>,
     touched: Vec<u32>,
     is_touched: Vec<bool>,
@@ -163,7 +163,7 @@ impl Panel {
         }
     }
 
-    /// What a change would do.
+    /// The effect of a change.
     pub(super) fn effect(&self, net: &Net, change: &[Change], ripple: &mut Ripple) -> Effect {
         self.spread(net, change, ripple);
         let effect = match &self.judge {
@@ -179,7 +179,7 @@ impl Panel {
         effect
     }
 
-    /// Changes the values for good; `net` is still as it was.
+    /// Changes the values permanently; `net` is still unchanged.
     pub(super) fn apply(&mut self, net: &Net, change: &[Change], ripple: &mut Ripple) {
         self.spread(net, change, ripple);
         let effect = match &self.judge {
@@ -201,7 +201,7 @@ impl Panel {
         ripple.clear();
     }
 
-    /// Computes what differs behind a change.
+    /// Recomputes what differs after a change.
     fn spread(&self, net: &Net, change: &[Change], ripple: &mut Ripple) {
         ripple.fit(net);
         change.iter().for_each(|change| ripple.push(change.gate as u32));
@@ -216,7 +216,7 @@ impl Panel {
         }
     }
 
-    /// The new plane of a wire; whether it differs.
+    /// Computes the new plane of a wire; returns whether it differs.
     fn compute_again(&self, node: &GateNode, wire: usize, ripple: &mut Ripple) -> bool {
         let words = self.words;
         let place = ripple.planes.len();
@@ -237,7 +237,7 @@ impl Panel {
         differs
     }
 
-    /// Adds up the votes that differ.
+    /// Sums the votes that differ.
     fn poll(&self, net: &Net, votes: &Votes, ripple: &mut Ripple) {
         let first = net.sources + net.first_output;
         ripple.votes.resize(votes.counts.len(), 0);
@@ -303,11 +303,11 @@ impl Votes {
         (loss, self.rights.iter().filter(|right| **right).count() as i64)
     }
 
-    /// The loss of a sample with these votes more, and whether its class is found.
+    /// The loss of a sample with these additional votes, and whether its class is right.
     fn judged(&self, sample: usize, more: &[i16]) -> (i32, bool) {
         let (classes, label) = (self.classes as i32, self.labels[sample] as usize);
         let counts = &self.counts[sample * self.classes..][..self.classes];
-        // Of equals the first one wins.
+        // Among equals the first wins.
         let standing = |class: usize| {
             (i32::from(counts[class]) + i32::from(more[class])) * classes + classes - 1 - class as i32
         };
@@ -383,7 +383,7 @@ impl PanelNumber {
     }
 }
 
-/// The loss of every margin: the logarithm of one plus e to the margin against it, in clear differences.
+/// The loss of every margin: ln(1 + e^-m), where m is the margin in units of a clear difference.
 fn table(classes: usize, scale: f32) -> Vec<i32> {
     let unit = f64::from(scale.max(0.1)) * classes as f64;
     let middle = (8.0 * unit).ceil() as i64;

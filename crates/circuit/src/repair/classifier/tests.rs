@@ -1,4 +1,4 @@
-//! The search against plain evaluation, and on circuits whose answer is known.
+//! The search compared with plain evaluation, and on circuits whose answer is known.
 
 use super::*;
 use crate::gate::Gate;
@@ -7,7 +7,7 @@ use crate::statistics::Statistics;
 
 const INPUTS: usize = 6;
 
-/// Random samples of a rule, with a class for each.
+/// Random samples of a rule, with their classes.
 fn samples(seed: u64, count: usize, class: impl Fn(u64) -> usize) -> PanelSamples {
     let mut random = SplitMix::new(seed, 1);
     let mut planes = vec![vec![0u64; count.div_ceil(64)]; INPUTS];
@@ -28,7 +28,7 @@ fn readings(outputs: usize) -> [Reading; 2] {
     [Reading::Votes { of, classes: 3, scale: 1.5 }, Reading::Number]
 }
 
-/// Samples that a circuit has right, by running it whole.
+/// How many samples a circuit classifies correctly, by full evaluation.
 fn right(netlist: &Netlist, samples: &PanelSamples, reading: &Reading) -> u64 {
     let planes: Vec<&[u64]> = samples.planes.iter().map(Vec::as_slice).collect();
     let outputs = Simulator::new(netlist).unwrap().run(&planes);
@@ -78,7 +78,7 @@ fn what_a_change_would_do_is_what_it_does() {
     }
 }
 
-/// A circuit of votes for a rule, some of whose gates were broken.
+/// A circuit of votes for a rule, with some broken gates.
 fn broken() -> (Netlist, Reading) {
     let mut netlist = Netlist::new("broken");
     let x: Vec<_> = (0..INPUTS).map(|n| netlist.input(format!("x{n}"))).collect();
@@ -120,7 +120,7 @@ fn votes_become_right_and_then_fewer() {
 #[test]
 fn threads_change_nothing() {
     let netlist = Netlist::random(4, INPUTS, 200, 12);
-    // So many that some of them are asked first.
+    // So many that some of them are tried first.
     let (train, validation) = (samples(1, 4 * SCOUTED, rule), samples(2, 6000, rule));
     let of = (0..12).map(|n| n % 2).collect();
     let reading = Reading::Votes { of, classes: 2, scale: 1.0 };
@@ -135,7 +135,7 @@ fn threads_change_nothing() {
 
 #[test]
 fn suggestions_are_tried() {
-    // One gate is wrong, and somebody knows.
+    // One gate is wrong, and a suggestion says which.
     let mut netlist = Netlist::new("near");
     let x: Vec<_> = (0..INPUTS).map(|n| netlist.input(format!("x{n}"))).collect();
     let wrong = netlist.gate(Gate::NOR, x[0], x[1]);

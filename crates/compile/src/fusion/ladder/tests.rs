@@ -1,9 +1,9 @@
-//! One graph per rung, by what drafting its first output has to give up.
+//! One graph per rung: each test says what drafting its first output gives up.
 
 use super::*;
 
-/// What drafting the first output gives up, rung by rung, and which nodes live in memory afterwards. The other outputs
-/// are nodes that live there from the start.
+/// The rungs that drafting the first output takes, and the nodes that are materialized afterwards. The other
+/// outputs are materialized from the start.
 fn climbed(text: &str, target: &Target) -> (Vec<&'static str>, Vec<u32>) {
     let (graph, outputs) = Graph::parse(text).unwrap_or_else(|error| panic!("{error}"));
     let count = graph.nodes.len();
@@ -31,13 +31,13 @@ fn what_can_be_pulled_gives_nothing_up() {
         n3 = neg n2
         return n3";
     let (rungs, kept) = climbed(text, &Target::cpu());
-    // A sum at the outer level brings its axis in.
+    // A sum at outer level appends its axis.
     assert_eq!((rungs, kept), (vec!["mend the start"], vec![3]));
 }
 
 #[test]
 fn be_no_product_that_is_loaded() {
-    // The sum waits for the product, so no kernel both computes the product and loads the sum.
+    // The sum depends on the product, so no kernel both computes the product and loads the sum.
     let text = "
         n0 = input(0) : f32[4, 8]
         n1 = input(1) : f32[8, 6]
@@ -114,7 +114,7 @@ fn load_into_the_epilogue_before_the_product_ends() {
 
 #[test]
 fn an_epilogue_that_loads_stays_one() {
-    // The sum cannot be computed in an epilogue; it is in memory, so it is loaded.
+    // The sum cannot be computed in an epilogue. It is materialized, so it is loaded.
     let text = "
         n0 = input(0) : f32[4, 8]
         n1 = input(1) : f32[8, 6]

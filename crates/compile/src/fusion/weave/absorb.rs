@@ -1,4 +1,4 @@
-//! What a loop's kernel computes itself instead of reading it from memory.
+//! Decides what a loop's kernel computes itself instead of reading it from memory.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,12 @@ use farad_ir::{Binary, Graph, NodeId, Op};
 
 use crate::fusion::limits;
 
-/// The nodes that a kernel computes to have an operand of its loop: numbers, positions and random bits with what is made
-/// of them and, if `mixed`, slices of memory side by side (a sequence that was shifted). Nothing, if it is loaded.
+/// The nodes that the kernel computes to get an operand of its loop: constants, parameters, positions and
+/// random bits with pointwise work on them. With `mixed`, also concatenated slices of memory (a shifted
+/// sequence). Empty if the operand is loaded.
 ///
-/// Arithmetic on what is in memory stays outside: it would be fused with the body's, and rounded otherwise. So do
-/// permutations, which would have the loop read across memory.
+/// Arithmetic on values in memory stays outside: fused with the body's arithmetic, it would be rounded
+/// differently. Permutations stay outside as well, because the loop would read memory with large strides.
 pub(super) fn absorb(graph: &Graph, operand: NodeId, mixed: bool) -> HashSet<NodeId> {
     let (mut inside, mut leaves, mut stack) = (HashSet::new(), HashSet::new(), vec![operand]);
     let mut slight = true;

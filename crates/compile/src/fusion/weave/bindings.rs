@@ -1,4 +1,4 @@
-//! How many buffers a woven scan names, and which of them can share an array.
+//! Counts the buffers that a woven scan names, and finds those that can share an array.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::Woven;
 use crate::program::{Code, Level, Target};
 
 impl Woven {
-    /// What the kernel reads before its loop and not in it.
+    /// Nodes that the kernel reads before its loop and not in it.
     pub fn once(&self) -> Vec<NodeId> {
         let again: HashSet<NodeId> = self
             .tape
@@ -19,7 +19,7 @@ impl Woven {
         self.reads.iter().copied().filter(|id| !again.contains(id)).collect()
     }
 
-    /// What it writes after its loop.
+    /// Nodes that it writes after its loop.
     pub fn last(&self) -> Vec<NodeId> {
         let mut picks: Vec<NodeId> =
             self.carries.iter().filter_map(|carry| carry.last.as_ref().map(|(pick, _)| *pick)).collect();
@@ -27,17 +27,17 @@ impl Woven {
         picks
     }
 
-    /// What it writes in its loop.
+    /// Nodes that it writes in its loop.
     fn results(&self) -> HashSet<NodeId> {
         self.stores.iter().map(|store| store.node).collect()
     }
 
-    /// Whether what is read or written once has to share arrays.
+    /// Whether nodes that are read or written once must share arrays to stay within the target's bindings.
     pub fn staged(&self, target: &Target) -> bool {
         self.reads.len() + self.last().len() + self.results().len() > target.bindings
     }
 
-    /// Buffers that it names at least.
+    /// The fewest buffers that the kernel can name.
     pub(super) fn bindings(&self, graph: &Graph) -> usize {
         let (once, last) = (self.once(), self.last());
         let arrays =

@@ -7,12 +7,12 @@ use crate::planning::assemble::{PlannedMemory, drop_axis, merges};
 use crate::program::{BufferId, Carry, Code, Fused, Kernel, Level, Recurrence, Store, View};
 use farad_ir::NodeId;
 
-/// Places that are not a node's own: an array, and where in it the node begins.
+/// Nodes that lie in a shared array: the array and the offset of the node in it.
 pub type Homes = HashMap<NodeId, (BufferId, usize)>;
 
 impl Woven {
-    /// The kernel, with nodes where `homes` says or in memory of their own; `sites` is how many sites the program has
-    /// already. Positions that hand nothing on are axes like others.
+    /// The kernel, with each node where `homes` says or else in its own memory. `sites` is the number of sites
+    /// that the program already has. If nothing is carried, positions become an ordinary axis.
     pub fn kernel(&self, memory: &dyn PlannedMemory, homes: &Homes, sites: usize) -> Kernel {
         let at = |id: NodeId| homes.get(&id).copied().unwrap_or_else(|| (memory.buffer(id), 0));
         let placed = |id: NodeId, view: &View| {
@@ -53,7 +53,7 @@ impl Woven {
     }
 }
 
-/// Merges neighboring axes of elements that every view walks as one.
+/// Merges neighboring element axes that every view walks as one.
 fn coalesce(kernel: &mut Recurrence) {
     let mut axis = 0;
     while axis + 2 < kernel.axes.len() {

@@ -1,5 +1,6 @@
-//! A kernel that reads and writes one allocation by two bindings is an error of GPUs, and a wrong number elsewhere. By one
-//! binding it may, if every element is read where it is written and nowhere else: an update in place.
+//! A kernel must not read and write one allocation through two bindings: GPUs reject that, and elsewhere it
+//! gives wrong numbers. Through one binding it may, if every element is read only where it is written: an
+//! update in place.
 
 use std::collections::HashMap;
 

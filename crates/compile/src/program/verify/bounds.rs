@@ -1,21 +1,21 @@
-//! Whether views stay inside their buffers. What arithmetic on intervals proves is believed; where it proves nothing,
-//! positions are tried, and only one that goes wrong is an error.
+//! Checks that views stay inside their buffers. First by interval arithmetic; where that proves nothing,
+//! positions are sampled, and only a sampled position out of bounds is an error.
 
 use std::collections::HashMap;
 
 use super::{KernelPlace, ProgramError, each_kernel};
 use crate::program::{BufferId, Code, Guard, Instr, Kernel, Level, Loop, Program, Store, View};
 
-/// Positions that are tried where nothing is proved. All of them are tried in a smaller space.
+/// Positions that are sampled where nothing is proved. A smaller space is tried completely.
 const TRIED: usize = 1 << 12;
-/// How often guards narrow the axes by each other.
+/// How many rounds of narrowing the axes by the guards.
 const ROUNDS: usize = 2;
 
 pub(super) fn check(program: &Program) -> Result<(), ProgramError> {
     each_kernel(program, |place, kernel, body| Bounds { program, place, body }.kernel(kernel))
 }
 
-/// The kernel that is looked at, and the loop that it is in.
+/// The kernel under check, and its enclosing loop.
 struct Bounds<'a> {
     program: &'a Program,
     place: &'a KernelPlace,
@@ -23,7 +23,7 @@ struct Bounds<'a> {
 }
 
 impl Bounds<'_> {
-    /// Elements that a kernel may name: of a slot, what is left of it at the last position.
+    /// Elements of a buffer that a kernel may access; for a slot, what is left of it at the last position.
     fn len(&self, id: BufferId) -> i64 {
         let len = self.program.buffers[id.0 as usize].len as i64;
         let slot = self.body.and_then(|body| Some((body, body.slots.iter().find(|slot| slot.0 == id)?)));
@@ -80,7 +80,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// A buffer that is used up to an element.
+    /// Checks that a buffer has at least `end` elements.
     fn reach(&self, buffer: BufferId, end: usize) -> Result<(), ProgramError> {
         let len = self.len(buffer);
         if end as i64 <= len {
@@ -104,7 +104,7 @@ impl Bounds<'_> {
         })
     }
 
-    /// A view over axes, behind which as many elements may be read as `further` says.
+    /// Checks a view over axes; `further` is how many elements beyond the view's may be read.
     fn view(&self, buffer: BufferId, view: &View, axes: &[usize], further: i64) -> Result<(), ProgramError> {
         let len = self.len(buffer);
         let Some(space) = Space::of(view, axes) else { return Ok(()) };
@@ -121,7 +121,7 @@ impl Bounds<'_> {
         found.map_or(Ok(()), |(element, position)| self.fail(buffer, position, element))
     }
 
-    /// A view that is written over the first `kept` axes: in bounds, and no element twice.
+    /// Checks a view that is written over the first `kept` axes: in bounds, and no element written twice.
     fn store(&self, buffer: BufferId, view: &View, axes: &[usize], kept: usize) -> Result<(), ProgramError> {
         self.view(buffer, view, axes, 0)?;
         let axes = &axes[..kept];
@@ -169,32 +169,32 @@ impl View {
     }
 }
 
-/// Positions of a kernel at which guards may hold: the least and the most of every axis.
+/// The positions at which guards may hold: bounds of every axis.
 struct Space {
     axes: Vec<(i64, i64)>,
 }
 
 impl Space {
-    /// Axes as guards narrow them; `None` if there is no position.
+    /// The axes as narrowed by the guards; `None` if no position is left.
     fn of(view: &View, axes: &[usize]) -> Option<Space> {
         let mut space = Space { axes: axes.iter().map(|&n| (0, n as i64 - 1)).collect() };
         (0..ROUNDS).for_each(|_| view.guards.iter().for_each(|guard| space.narrow(guard)));
         space.axes.iter().all(|(least, most)| least <= most).then_some(space)
     }
 
-    /// The least and the most of a sum over the axes.
+    /// The minimum and the maximum of a sum over the axes.
     fn range(&self, offset: i64, coefficients: &[i64]) -> (i64, i64) {
         let ends = self.axes.iter().zip(coefficients).map(|((a, b), c)| (a * c, b * c));
         ends.fold((offset, offset), |(least, most), (a, b)| (least + a.min(b), most + a.max(b)))
     }
 
-    /// Leaves of every axis what a guard leaves of it, wherever the others are.
+    /// Narrows every axis to what a guard allows, whatever the other axes are.
     fn narrow(&mut self, guard: &Guard) {
         let top = guard.divisor * (guard.size - 1);
         let (least, most) = self.range(guard.offset, &guard.coefficients);
         for (axis, &c) in guard.coefficients.iter().enumerate().filter(|(_, c)| **c != 0) {
             let (a, b) = self.axes[axis];
-            // What the others add up to, and so what c times this axis must lie between.
+            // Bounds on `c` times this axis, given the range of the other terms.
             let (low, high) = (least - (a * c).min(b * c), most - (a * c).max(b * c));
             let (from, to) = (-high, top - low);
             let (from, to) = if c > 0 {
@@ -207,7 +207,8 @@ impl Space {
         }
     }
 
-    /// Between which elements a view stays. Where an index holds a guard's sum several times, it is bounded by the guard.
+    /// The minimum and maximum index of a view. Where the index contains a multiple of a guard's sum, the guard
+    /// bounds it.
     fn reach(&self, view: &View) -> (i64, i64) {
         let (mut offset, mut strides) = (view.offset, view.strides.clone());
         let (mut least, mut most) = (0, 0);
@@ -239,13 +240,13 @@ impl Space {
         (a + least, b + most)
     }
 
-    /// All positions if they are few, else the corners and some between.
+    /// All positions if they are few, otherwise the corners and some random ones.
     fn positions(&self) -> impl Iterator<Item = Vec<usize>> + '_ {
         let size = |&(a, b): &(i64, i64)| (b - a + 1) as u64;
         let count = self.axes.iter().map(size).fold(1, u64::saturating_mul);
         let all = count <= TRIED as u64;
         let corners = 1usize << self.axes.len().min(10);
-        // What is drawn between is the same every time.
+        // The generator is seeded with a constant, so the samples are reproducible.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         (0..if all { count as usize } else { corners + TRIED }).map(move |n| {
             let mut rest = n as u64;

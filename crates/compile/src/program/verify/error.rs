@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::program::{BufferId, Place, ProgramStep, View};
 
-/// Which kernel of a program: its step and label, and those of the loop that it is in.
+/// Identifies a kernel of a program: its step and label, and those of its enclosing loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelPlace {
     path: Vec<(usize, String)>,
@@ -15,7 +15,7 @@ impl KernelPlace {
         KernelPlace { path: vec![(step, at.label.clone())] }
     }
 
-    /// A kernel in the body of this one.
+    /// A kernel in the body of this loop.
     pub(super) fn within(&self, step: usize, at: &ProgramStep) -> KernelPlace {
         let mut path = self.path.clone();
         path.push((step, at.label.clone()));
@@ -31,11 +31,11 @@ impl fmt::Display for KernelPlace {
     }
 }
 
-/// Why a program cannot be run.
+/// Why a program is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum ProgramError {
-    #[error("program: a kernel names what is not there: {kernel}: {what} ({number} vs {count})")]
+    #[error("program: a kernel names something that does not exist: {kernel}: {what} ({number} vs {count})")]
     Dangling { kernel: KernelPlace, what: &'static str, number: usize, count: usize },
     #[error("program: a buffer goes beyond its allocation: {buffer} in {place} ({end} vs {bytes} bytes)")]
     Allocation { buffer: BufferId, place: Place, end: usize, bytes: usize },
@@ -46,7 +46,7 @@ pub enum ProgramError {
     )]
     Swap { kernel: KernelPlace, first: BufferId, second: BufferId, a: usize, b: usize },
     #[error(
-        "program: a kernel reads and writes one allocation by two bindings: {kernel}: {place} ({read} vs {written})"
+        "program: a kernel reads and writes one allocation through two bindings: {kernel}: {place} ({read} vs {written})"
     )]
     Alias { kernel: KernelPlace, place: Place, read: BufferId, written: BufferId },
     #[error(
@@ -60,11 +60,11 @@ pub enum ProgramError {
     #[error("program: a kernel writes an element twice: {kernel}: {buffer} at {position:?} and {earlier:?}")]
     Twice { kernel: KernelPlace, buffer: BufferId, position: Vec<usize>, earlier: Vec<usize> },
     #[error(
-        "program: a kernel reads what no step has written: {kernel}: {buffer} in {place} (bytes {start} to {end})"
+        "program: a kernel reads bytes that no step has written: {kernel}: {buffer} in {place} (bytes {start} to {end})"
     )]
     Undefined { kernel: KernelPlace, buffer: BufferId, place: Place, start: usize, end: usize },
     #[error(
-        "program: a kernel reads a tensor whose place another has taken: {kernel}: {place} ({buffer} vs {by} of {writer})"
+        "program: a kernel reads a tensor that another has overwritten: {kernel}: {place} ({buffer} vs {by} of {writer})"
     )]
     Overwritten { kernel: KernelPlace, place: Place, buffer: BufferId, by: BufferId, writer: KernelPlace },
     #[error("program: a kernel writes an input that no output takes over: {kernel}: {place} ({buffer})")]

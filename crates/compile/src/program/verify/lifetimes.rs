@@ -1,11 +1,12 @@
-//! What is read was written, and nothing else has taken its place since.
+//! Everything that is read was written before, and nothing else has overwritten it since.
 //!
-//! A place holds one tensor after the other, so what counts is who wrote a byte last. That is the buffer itself, or one that
-//! lies inside it (the parts of a pack, which itself nobody writes); and across the edge of a loop, whose body has numbers of its own for what it is
-//! given, any buffer over the same bytes. Bytes that nobody ever writes are the gaps of a pack, which stay zero.
+//! Memory holds one tensor after another, so what counts is who wrote a byte last. That must be the buffer
+//! itself, or one that lies inside it (a pack is written only through its parts). Across the boundary of a
+//! loop, any buffer over the same bytes is accepted, because the body has its own numbers for its operands.
+//! Bytes that nobody ever writes are the gaps of a pack, which stay zero.
 //!
-//! Invariant: a write counts as one of the whole buffer. So this finds wrong places and wrong orders, not elements that
-//! a kernel leaves out.
+//! Invariant: a write counts as a write of the whole buffer. So this check finds wrong memory and wrong order,
+//! not single elements that a kernel leaves out.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,19 +39,20 @@ struct HeldBytes {
     in_loop: bool,
 }
 
-/// What memory holds in the course of a run.
+/// The contents of memory during a run.
 struct WrittenMemory<'a> {
     program: &'a Program,
-    /// What was written and is still seen, the latest last.
+    /// Writes that are still visible, the latest last.
     holds: HashMap<Place, Vec<HeldBytes>>,
-    /// Buffers that were written by their own number.
+    /// Buffers that were written under their own number.
     written: HashSet<BufferId>,
     /// Buffers that some step writes, now or later.
     written_once: HashSet<BufferId>,
 }
 
 impl WrittenMemory<'_> {
-    /// A few trips stand for all: each pair of buffers is swapped both ways, and the last trip is as odd as it really is.
+    /// Simulates a few trips for all: every pair of buffers is swapped both ways, and the number of trips keeps
+    /// its parity.
     fn run_loop(&mut self, place: &KernelPlace, body: &Loop) -> Result<(), ProgramError> {
         let trips = if body.trips <= 3 { body.trips } else { 2 + body.trips % 2 };
         let swapped: HashMap<BufferId, BufferId> =
@@ -113,7 +115,7 @@ impl WrittenMemory<'_> {
             }
             open = open.into_iter().flat_map(|range| left_of(range, &held.extent)).collect();
         }
-        // Gaps between the parts of a pack stay zero, as long as nobody writes them at another time.
+        // Gaps between the parts of a pack stay zero, unless something else ever writes them.
         let gap = |&(start, end): &(usize, usize)| {
             let gap = Extent { place: extent.place, start, end };
             gap != extent && !self.ever_written(&gap)
@@ -127,7 +129,7 @@ impl WrittenMemory<'_> {
         }
     }
 
-    /// Whether what is held there is what a reader wants.
+    /// Whether the bytes held there are those that the reader expects.
     fn is_kin(&self, touch: &VerifiedTouch, held: &HeldBytes, in_loop: bool) -> bool {
         let own = &self.program.buffers[touch.buffer.0 as usize];
         let other = &self.program.buffers[held.by.0 as usize];
@@ -135,7 +137,7 @@ impl WrittenMemory<'_> {
             return true;
         }
         let part = held.extent.is_inside(&touch.extent) && held.extent != touch.extent;
-        // A pack that is one part all over has no writer of its own.
+        // A pack without gaps that is a single part has no writer under its own number.
         let pack = !self.written_once.contains(&touch.buffer);
         let same = own == other && (in_loop || held.in_loop || pack);
         own.dtype == other.dtype && (part || same) && !self.written.contains(&touch.buffer)
@@ -169,7 +171,7 @@ impl WrittenMemory<'_> {
     }
 }
 
-/// What an extent leaves of a range of bytes.
+/// What remains of a range of bytes outside of an extent.
 fn left_of((start, end): (usize, usize), extent: &Extent) -> impl Iterator<Item = (usize, usize)> {
     let before = (start, end.min(extent.start));
     let after = (start.max(extent.end), end);

@@ -1,5 +1,5 @@
-//! Whatever a kernel names is there: registers before their users, buffers in their allocations, parameters, sites; and
-//! no kernel has more bindings than the target allows.
+//! Everything that a kernel names exists: registers before their users, buffers within their allocations,
+//! parameters, sites. No kernel has more bindings than the target allows.
 
 use super::{KernelPlace, ProgramError, each_kernel, placed};
 use crate::program::{BufferId, Code, Instr, Kernel, Place, Program, Reg, Target};
@@ -34,7 +34,7 @@ pub(super) fn check(program: &Program, target: &Target) -> Result<(), ProgramErr
         let (reads, writes) = kernel.touches();
         reads.iter().chain(&writes).try_for_each(|&id| buffer(program, place, id))?;
         tapes(program, place, kernel)?;
-        // A sort and a user's op are several launches, each of which names some of the buffers.
+        // A sort or a custom op consists of several launches, each of which binds only some of the buffers.
         let count = reads.len() + writes.iter().filter(|id| !reads.contains(id)).count();
         let one_launch = !matches!(kernel, Kernel::Sort(_) | Kernel::Custom(_));
         if one_launch && count > target.bindings {

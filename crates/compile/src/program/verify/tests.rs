@@ -1,4 +1,4 @@
-//! Programs that are broken on purpose, one per invariant: [`verify`] says what is wrong with each.
+//! Programs that are broken on purpose, one per invariant: [`verify`] must find what is wrong with each.
 
 use super::*;
 use crate::planning::assemble::copy;
@@ -11,7 +11,7 @@ use farad_ir::{DType, Unary};
 const LEN: usize = 64;
 const BYTES: usize = 4 * LEN;
 
-/// An input and an output of 64 floats, two blocks with room for one more than that, and a buffer over each.
+/// An input and an output of 64 floats, two blocks with room for one element more, and a buffer over each.
 fn program() -> Program {
     let spec = Spec { dtype: DType::F32, len: LEN };
     let buffer = |place| ProgramBuffer { place, offset: 0, dtype: DType::F32, len: LEN };
@@ -37,7 +37,7 @@ fn moves(from: BufferId, to: BufferId) -> Kernel {
     copy(from, to, LEN, DType::F32)
 }
 
-/// Copies in order, a wave each.
+/// Copies in order, one wave each.
 fn copies(pairs: &[(BufferId, BufferId)]) -> Program {
     let steps = pairs.iter().enumerate().map(|(n, &(from, to))| step(n, moves(from, to)));
     Program { steps: steps.collect(), ..program() }
@@ -54,7 +54,7 @@ fn fine(program: &Program) {
 #[test]
 fn a_chain_of_copies_is_in_order() {
     fine(&copies(&[(INPUT, FIRST), (FIRST, SECOND), (SECOND, OUTPUT)]));
-    // A block may be used again once nobody reads what it held.
+    // A block may be reused once nobody reads its contents.
     fine(&copies(&[(INPUT, FIRST), (FIRST, SECOND), (SECOND, FIRST), (FIRST, OUTPUT)]));
 }
 
@@ -62,7 +62,7 @@ fn a_chain_of_copies_is_in_order() {
 fn two_parts_of_one_block_are_an_alias() {
     let mut program = copies(&[(INPUT, FIRST), (FIRST, SECOND), (SECOND, OUTPUT)]);
     program.buffers[3] = ProgramBuffer { place: Place::Block(0), offset: BYTES, ..program.buffers[3] };
-    let wanted = "program: a kernel reads and writes one allocation by two bindings: step 1 (copy): block 0 (b2 vs b3)";
+    let wanted = "program: a kernel reads and writes one allocation through two bindings: step 1 (copy): block 0 (b2 vs b3)";
     assert_eq!(text(&program), wanted);
 }
 
@@ -89,24 +89,23 @@ fn an_update_in_place_reads_where_it_writes() {
 #[test]
 fn a_tensor_whose_place_was_taken_is_gone() {
     let mut program = copies(&[(INPUT, FIRST), (INPUT, SECOND), (FIRST, OUTPUT)]);
-    // The second tensor is put where the first still waits for its reader.
+    // The second tensor is placed where the first still waits for its reader.
     program.buffers[3].place = Place::Block(0);
-    let wanted = "program: a kernel reads a tensor whose place another has taken: step 2 (copy): block 0 (b2 vs b3 of step 1 (copy))";
+    let wanted = "program: a kernel reads a tensor that another has overwritten: step 2 (copy): block 0 (b2 vs b3 of step 1 (copy))";
     assert_eq!(text(&program), wanted);
 }
 
 #[test]
 fn what_no_step_writes_is_undefined() {
     let program = copies(&[(INPUT, FIRST), (SECOND, OUTPUT)]);
-    let wanted =
-        "program: a kernel reads what no step has written: step 1 (copy): b3 in block 1 (bytes 0 to 256)";
+    let wanted = "program: a kernel reads bytes that no step has written: step 1 (copy): b3 in block 1 (bytes 0 to 256)";
     assert_eq!(text(&program), wanted);
-    // The same if something else lies there, or if it is written too late.
+    // The same if another tensor lies there, or if it is written too late.
     let mut program = copies(&[(INPUT, FIRST), (SECOND, OUTPUT)]);
     program.buffers[3] = ProgramBuffer { place: Place::Block(0), dtype: DType::U32, ..program.buffers[3] };
-    assert!(text(&program).starts_with("program: a kernel reads what no step has written: step 1"));
+    assert!(text(&program).starts_with("program: a kernel reads bytes that no step has written: step 1"));
     let program = copies(&[(SECOND, OUTPUT), (INPUT, SECOND)]);
-    assert!(text(&program).starts_with("program: a kernel reads what no step has written: step 0"));
+    assert!(text(&program).starts_with("program: a kernel reads bytes that no step has written: step 0"));
     assert_eq!(
         text(&copies(&[(INPUT, FIRST)])),
         "program: no step writes an output: output 0 (0 vs 64 elements)"
@@ -122,7 +121,7 @@ fn an_input_is_written_only_if_an_output_takes_it_over() {
     fine(&program);
 }
 
-/// The input read through a view, into the output.
+/// A program that reads the input through a view and writes the output.
 fn reading(view: View) -> Program {
     let mut program = copies(&[(INPUT, OUTPUT)]);
     let Kernel::Fused(kernel) = &mut program.steps[0].kernel else { unreachable!("a copy") };
@@ -137,12 +136,12 @@ fn a_view_stays_inside_its_buffer() {
     assert_eq!(text(&reading(view(1, vec![]))), wanted);
     let wanted = "program: a kernel goes beyond its buffer: step 0 (copy): b0 at [0] (element -1 vs 64)";
     assert_eq!(text(&reading(view(-1, vec![]))), wanted);
-    // A pad's guard leaves out what would be outside.
+    // A pad's guard excludes the positions outside.
     let guard = |offset, size| Guard { coefficients: vec![1], offset, divisor: 1, size, stride: 0 };
     fine(&reading(view(-1, vec![guard(-1, 64)])));
     let wanted = "program: a kernel goes beyond its buffer: step 0 (copy): b0 at [0] (element -2 vs 64)";
     assert_eq!(text(&reading(view(-2, vec![guard(0, 63)]))), wanted);
-    // A strided read of a gradient: the position is the guard's.
+    // A strided read of a gradient: the guard provides the position.
     let divided = |size| Guard { coefficients: vec![1], offset: 0, divisor: 2, size, stride: 2 };
     fine(&reading(View { offset: 0, strides: vec![0], guards: vec![divided(32)] }));
     let far = View { offset: 3, strides: vec![0], guards: vec![divided(32)] };
@@ -151,7 +150,7 @@ fn a_view_stays_inside_its_buffer() {
 
 #[test]
 fn a_window_that_moves_is_bounded_by_its_guard() {
-    // 1,000 positions of a window of 65 over 64 elements that are padded: too many to try, so it must be proved.
+    // 1,000 positions of a window of 65 over 64 padded elements: too many to try, so the bound must be proved.
     let mut program = reading(View::contiguous(&[LEN]));
     let Kernel::Fused(kernel) = &mut program.steps[0].kernel else { unreachable!("a copy") };
     let window = Guard { coefficients: vec![1, 1], offset: -500, divisor: 1, size: 64, stride: 0 };
@@ -205,10 +204,13 @@ fn whatever_a_kernel_names_is_there() {
     let mut program = copies(&[(INPUT, OUTPUT)]);
     let Kernel::Fused(kernel) = &mut program.steps[0].kernel else { unreachable!("a copy") };
     kernel.stores[0].value = Reg(7);
-    let wanted = "program: a kernel names what is not there: step 0 (copy): register (7 vs 1)";
+    let wanted = "program: a kernel names something that does not exist: step 0 (copy): register (7 vs 1)";
     assert_eq!(text(&program), wanted);
     let program = copies(&[(INPUT, BufferId(9))]);
-    assert_eq!(text(&program), "program: a kernel names what is not there: step 0 (copy): buffer (9 vs 4)");
+    assert_eq!(
+        text(&program),
+        "program: a kernel names something that does not exist: step 0 (copy): buffer (9 vs 4)"
+    );
 }
 
 #[test]
@@ -219,7 +221,8 @@ fn a_kernel_keeps_within_its_bindings() {
     assert_eq!(error, "program: a kernel has too many bindings: step 0 (copy) (2 vs at most 1)");
 }
 
-/// A loop of so many trips that copies one of two buffers to the other, which then change places; the last is read.
+/// A loop of `trips` trips that copies one of two buffers to the other and swaps them; `last` is read at the
+/// end.
 fn looped(trips: usize, last: BufferId) -> Program {
     let swaps = vec![(FIRST, SECOND)];
     let steps = vec![step(0, moves(FIRST, SECOND))];
@@ -234,12 +237,11 @@ fn loops_are_checked_trip_by_trip() {
     for trips in [1, 2, 3, 4, 7] {
         fine(&looped(trips, if trips % 2 == 1 { SECOND } else { FIRST }));
     }
-    let wanted =
-        "program: a kernel reads what no step has written: step 2 (copy): b3 in block 1 (bytes 0 to 256)";
+    let wanted = "program: a kernel reads bytes that no step has written: step 2 (copy): b3 in block 1 (bytes 0 to 256)";
     assert_eq!(text(&looped(0, SECOND)), wanted);
     let mut program = looped(3, SECOND);
     program.steps[0].kernel = moves(INPUT, SECOND);
-    let wanted = "program: a kernel reads what no step has written: step 1 (copy), step 0 (copy): b2 in block 0 (bytes 0 to 256)";
+    let wanted = "program: a kernel reads bytes that no step has written: step 1 (copy), step 0 (copy): b2 in block 0 (bytes 0 to 256)";
     assert_eq!(text(&program), wanted);
     let mut program = looped(3, SECOND);
     program.buffers[3].len = 32;
@@ -249,7 +251,7 @@ fn loops_are_checked_trip_by_trip() {
 
 #[test]
 fn a_slot_ends_with_its_buffer() {
-    // Trips over slices of 16 elements: four of them fit, five do not.
+    // Slices of 16 elements: four trips fit, five do not.
     let sliced = |trips| {
         let mut program = copies(&[(INPUT, OUTPUT)]);
         let slots = vec![(INPUT, 16), (OUTPUT, 16)];
@@ -267,7 +269,7 @@ fn a_slot_ends_with_its_buffer() {
 fn sums_write_their_segments_only() {
     let sums = |to: usize| {
         let mut program = copies(&[(INPUT, FIRST), (INPUT, SECOND), (SECOND, OUTPUT)]);
-        // A pack of two parts: the first is a sum, the second is copied there before.
+        // A pack of two parts: the first is a sum, the second was copied there before.
         let whole = ProgramBuffer { place: Place::Block(1), offset: 0, dtype: DType::F32, len: 2 * LEN };
         program.buffers[3] = ProgramBuffer { offset: BYTES, len: LEN, ..whole };
         program.buffers.push(whole);
@@ -278,7 +280,7 @@ fn sums_write_their_segments_only() {
         program
     };
     fine(&sums(0));
-    let wanted = "program: a kernel reads a tensor whose place another has taken: step 3 (copy): block 1 (b3 vs b4 of step 2 (copy))";
+    let wanted = "program: a kernel reads a tensor that another has overwritten: step 3 (copy): block 1 (b3 vs b4 of step 2 (copy))";
     assert_eq!(text(&sums(LEN)), wanted);
     assert!(text(&sums(2 * LEN)).contains("b4 at [] (element 135 vs 128)"), "{}", text(&sums(2 * LEN)));
 }

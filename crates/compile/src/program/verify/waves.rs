@@ -1,5 +1,5 @@
-//! Steps of one wave may run in any order or at once, so none of them writes bytes that another touches; and steps stand in
-//! the order of their waves.
+//! Steps of one wave may run in any order, or at once. So none of them writes bytes that another touches. Steps
+//! are ordered by wave.
 
 use super::{KernelPlace, ProgramError, VerifiedTouch, placed, touches};
 use crate::program::{Kernel, Program, ProgramStep};
@@ -30,7 +30,7 @@ fn check_steps(program: &Program, steps: &[(KernelPlace, &ProgramStep)]) -> Resu
         });
         let mut all: Vec<(usize, VerifiedTouch)> =
             all.filter(|(_, touch)| touch.extent.start < touch.extent.end).collect();
-        // By the first byte, so that what overlaps stands close by.
+        // Sorted by the first byte, so that overlapping ranges are close together.
         all.sort_by_key(|(_, touch)| (touch.extent.place, touch.extent.start));
         for (at, (n, touch)) in all.iter().enumerate() {
             let near = all[at + 1..].iter().take_while(|(_, other)| other.extent.overlaps(&touch.extent));

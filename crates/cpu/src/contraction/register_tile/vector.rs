@@ -1,17 +1,17 @@
-//! Vectors of floats as tiles compute with them: sixteen, eight, or four that the compiler makes the best of.
+//! Vectors of floats: sixteen or eight lanes with intrinsics, or an array of four that the compiler vectorizes.
 //!
 //! Invariant: lanes beyond a mask are neither read nor written. Start at [`Vector`].
 
-/// A vector of floats. All functions are `unsafe` because its instructions must be there.
+/// A vector of floats. All functions are `unsafe` because the machine must have its instructions.
 pub(super) trait Vector: Copy {
     const LANES: usize;
-    /// Some first lanes.
+    /// Selects a number of leading lanes.
     type Mask: Copy;
     unsafe fn mask(len: usize) -> Self::Mask;
     unsafe fn zero() -> Self;
     unsafe fn splat(x: f32) -> Self;
     unsafe fn load(from: *const f32) -> Self;
-    /// Zero in the other lanes, which are not read.
+    /// The other lanes are zero and are not read.
     unsafe fn load_some(from: *const f32, mask: Self::Mask) -> Self;
     unsafe fn store_some(self, to: *mut f32, mask: Self::Mask);
     /// `self · b + c`
@@ -19,7 +19,7 @@ pub(super) trait Vector: Copy {
     unsafe fn sum(self) -> f32;
 }
 
-/// For machines without vectors of their own here; compilers make good use of what there is.
+/// For machines without intrinsics here; the compiler vectorizes it.
 impl Vector for [f32; 4] {
     const LANES: usize = 4;
     type Mask = usize;
@@ -74,7 +74,8 @@ pub(super) mod x86 {
     #[derive(Clone, Copy)]
     pub struct Wide(__m512);
 
-    // SAFETY (of all functions): callers have the instructions, and addresses in memory.
+    // SAFETY (of all functions): the caller guarantees that the machine has the instructions and that addresses
+    // are valid.
     impl Vector for Wide {
         const LANES: usize = 16;
         type Mask = __mmask16;

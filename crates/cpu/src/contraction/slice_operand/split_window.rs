@@ -1,4 +1,5 @@
-//! Windows whose innermost positions are read at every so many places: positions of one remainder side by side.
+//! Windows whose innermost positions are read with a stride: positions with the same remainder are stored next
+//! to each other.
 
 use farad_compile::program::{Guard, View};
 
@@ -7,12 +8,12 @@ use crate::heuristics::products::LARGEST_STRIDE;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{DomainRange, ViewAccess};
 
-/// How positions of a guard are laid out: the position `by · i + r` is the `i`-th of its remainder `r`.
+/// The layout of a guard's positions: position `by · i + r` is the `i`-th of those with remainder `r`.
 #[derive(Debug)]
 pub struct ResidueSplit {
     /// The coefficient of the axis that tiles run along.
     pub by: i64,
-    /// The one axis whose coefficient is no multiple of that.
+    /// The one axis whose coefficient is not a multiple of that.
     pub table: Option<usize>,
     coefficient: usize,
     /// Which remainders are read, in the order of the copy.
@@ -22,8 +23,8 @@ pub struct ResidueSplit {
 }
 
 impl ResidueSplit {
-    /// Splits a guard of so many positions; `None` if more than one axis would need a table, or one that has
-    /// none or is cut.
+    /// Splits a guard with this many positions. `None` if more than one axis would need a table, or if that
+    /// axis is not in `tables` or is cut.
     pub fn new(
         guard: &Guard,
         slices: &SliceRead,
@@ -54,7 +55,7 @@ impl ResidueSplit {
         self.remainders.len() * self.room
     }
 
-    /// How far position `i` of the axis with the table lies behind its first.
+    /// The offset of position `i` of the axis with the table from its first position.
     pub fn place(&self, i: usize) -> isize {
         let (by, at) = (self.by as usize, self.coefficient * i);
         let number = self.remainders.iter().position(|&r| r == at % by).expect("a remainder that is read");
@@ -77,7 +78,7 @@ pub struct RowPlaces {
     pub count: usize,
     /// The first of them.
     pub low: i64,
-    /// Those from 0 up to here exist.
+    /// Positions `0..size` exist.
     pub size: i64,
 }
 
@@ -91,7 +92,7 @@ pub struct PositionStep {
 /// A part of a row of a copy: elements at equal distance, with zeros in front and behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Where it begins in the row.
+    /// Its offset in the row.
     at: usize,
     /// Its elements, and which of them exist.
     count: usize,
@@ -118,7 +119,7 @@ impl Stretch {
         Stretch { at, count, begin, end, first: low + by * begin as i64, step }
     }
 
-    /// Fills its part of a row; `index` is that of position 0, and where there is none, nothing exists.
+    /// Fills its part of a row. `index` is the element at position 0; with `None`, no element exists.
     #[inline]
     pub fn fill(&self, index: Option<i64>, binding: Binding, out: &mut [u32]) {
         let out = &mut out[self.at..self.at + self.count];
@@ -145,8 +146,8 @@ impl Stretch {
     }
 }
 
-/// The view with a guard along `vector` that always holds, where the view has none there and reads every so many
-/// elements: what windows are split by.
+/// The view with a guard along `vector` that always holds, if the view has none there and reads with a stride.
+/// It is what a window is split by.
 pub fn guarded(view: &View, axes: &[usize], vector: usize) -> View {
     let mut view = view.clone();
     let free = |axis: usize| view.guards.iter().all(|guard| guard.coefficients[axis] == 0);

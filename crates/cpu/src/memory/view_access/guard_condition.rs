@@ -1,4 +1,4 @@
-//! When elements of a view exist: guards over a domain, and the part of a run for which they hold.
+//! When elements of a view exist: guards over a domain, and the part of a run where they hold.
 //!
 //! Invariant: a condition is linear in the coordinates, so along a run it holds on an interval, unless it
 //! divides. Start at [`Condition`].
@@ -38,7 +38,7 @@ impl Condition {
         self.offset + dot(&self.dims, coordinates) + dot(&self.fixed, fixed)
     }
 
-    /// What a step along the innermost axis adds to the sum.
+    /// How much a step along the innermost axis adds to the sum.
     pub(super) fn step(&self) -> i64 {
         *self.dims.last().expect("a domain has at least one merged axis")
     }

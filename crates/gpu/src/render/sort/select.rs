@@ -1,21 +1,22 @@
-//! Selecting the first k of an order: the launches of `wgsl/select.wgsl`, and the sort of what they select.
+//! Selects the first k entries of an order: the launches of `wgsl/select.wgsl`, and the sort of the selected
+//! keys.
 //!
-//! Histograms narrow down the k-th key digit by digit, from the highest digit. Integer atomics add them up,
-//! whose order does not change the result. Then all keys before the k-th are gathered in order, and as many
-//! of its equals as are wanted. Only these k keys are sorted.
+//! Histograms narrow down the k-th key digit by digit, highest digit first. They are summed with integer
+//! atomics, so the order of additions does not matter. Then all keys before the k-th are gathered in order,
+//! followed by as many keys equal to it as are needed. Only these k keys are sorted.
 //!
-//! Invariant: in scratch memory, selected keys that are equal stand in the order of their positions. A stable
-//! sort of them needs no more.
+//! Invariant: in scratch memory, equal selected keys are in the order of their positions. So a stable sort of
+//! them gives the right order.
 
 use farad_compile::program::{BufferId, Sort};
 
 use super::{DIGIT, Dispatch, SortSizes, Sorting, WORD, WORDS, Word};
 
-/// Digits of the longest keys, for which there are counts.
+/// Digits of the longest keys; there is one set of counts for each.
 const DIGITS: u32 = u32::BITS / DIGIT;
 
 impl Sorting<'_> {
-    /// Finds the last key that is taken, gathers what is taken, sorts it.
+    /// Finds the last selected key, gathers the selected keys, and sorts them.
     pub(super) fn select(&self) -> Vec<Dispatch> {
         let sort = self.sort;
         let [selected @ .., histograms, tallies] = &sort.scratch[..] else {
@@ -44,10 +45,10 @@ impl Sorting<'_> {
         list
     }
 
-    /// Where the keys and the positions of what is selected go: to where the sort that follows looks for them.
+    /// Where the keys and positions of the selection are written: where the sort that follows reads them.
     fn gathered(&self, selected: &[BufferId]) -> [BufferId; 2] {
         match *selected {
-            // The first pass of as many as the result needs an even number of begins with what is in the result.
+            // With an even number of passes, the first pass reads positions from the result buffer.
             [_, keys, _, _, _] if self.passes().is_multiple_of(2) => [keys, self.sort.order],
             [_, keys, places, _, _] => [keys, places],
             [keys, places] => [keys, places],

@@ -23,8 +23,8 @@ impl Numbers {
     }
 }
 
-/// A load of a new buffer over `axes`: permuted, broadcast, flipped, stepped or padded; `inner` axes
-/// are left out.
+/// A load of a new buffer over `axes`: permuted, broadcast, flipped, strided or padded; without the `inner`
+/// axes.
 fn operand(case: &mut Case, numbers: &mut Numbers, axes: &[usize], inner: std::ops::Range<usize>) -> Reg {
     let level = if inner.is_empty() { Level::Full } else { Level::Outer };
     let dtype = numbers.pick(&[F32, F32, F32, DType::F16, DType::I32, DType::Bool]);
@@ -44,7 +44,7 @@ fn operand(case: &mut Case, numbers: &mut Numbers, axes: &[usize], inner: std::o
                 stride *= 2 * size;
             }
             3 if size > 2 && view.guards.is_empty() => {
-                // One zero in front, one behind.
+                // One zero before, one after.
                 let mut coefficients = vec![0; axes.len()];
                 coefficients[axis] = 1;
                 view.guards.push(Guard { coefficients, offset: -1, divisor: 1, size: size - 2, stride: 0 });

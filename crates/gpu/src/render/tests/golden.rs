@@ -1,4 +1,4 @@
-//! Golden texts, and that sizes are not in them.
+//! Golden texts, and tests that sizes are not part of them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn text(case: &Case, kernel: &Kernel, subgroups: bool) -> Arc<str> {
     dispatches[0].wgsl.clone()
 }
 
-/// `tanh(a · scale + bias[column])` over `[rows, columns]`, stored as halves.
+/// `tanh(a · scale + bias[column])` over `[rows, columns]`, stored as f16.
 fn pointwise(rows: usize, columns: usize) -> (Case, Kernel) {
     let mut case = Case::default();
     let c = columns as i64;

@@ -1,11 +1,11 @@
-//! A small wgpu harness: runs one dispatch on the first adapter, within default limits or with all
-//! that the adapter has.
+//! A small wgpu harness: runs one dispatch on the first adapter, with default limits or with everything that
+//! the adapter supports.
 
 use std::sync::OnceLock;
 
 use crate::dispatch::{Capabilities, Dispatch, ERROR_WORDS, Word};
 
-/// A device with what the renderer may use on it.
+/// A device, and what the renderer may use on it.
 pub struct Machine {
     device: wgpu::Device,
     queue: wgpu::Queue,
@@ -65,11 +65,11 @@ fn open(
     Machine { device, queue, capabilities: Capabilities { rounds_f16, ..capabilities } }
 }
 
-/// What the kernel is given besides buffers.
+/// The kernel's inputs other than buffers.
 pub struct Given<'a> {
-    /// Register bits of the run's numbers.
+    /// Register bits of the run's parameters.
     pub parameters: &'a [u32],
-    /// Elements by which slots are further on.
+    /// Offsets of slots, in elements.
     pub slots: &'a [(farad_compile::program::BufferId, u32)],
 }
 
@@ -77,8 +77,8 @@ pub struct Given<'a> {
 const SITES: usize = 8;
 
 impl Machine {
-    /// Runs the dispatch over the bytes of every buffer; gives the first site with a bad index plus
-    /// one, and the index's bits.
+    /// Runs the dispatch on the bytes of every buffer; returns the first site with a bad index plus one, and
+    /// the index's bits.
     pub fn run(&self, dispatch: &Dispatch, memory: &mut [Vec<u8>], given: &Given) -> [u32; 2] {
         let words: Vec<u32> = dispatch.parameters.iter().map(|word| resolve(word, given)).collect();
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;

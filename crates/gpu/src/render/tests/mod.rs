@@ -1,5 +1,5 @@
-//! Every form run against its meaning in `f64`, within default limits and with all that the adapter
-//! has; every text validated; some texts kept as golden files.
+//! Every form compared with the reference in `f64`, with default limits and with everything that the adapter
+//! supports. Every text is validated, and some are golden files.
 
 mod fuzz;
 mod golden;
@@ -23,7 +23,7 @@ use crate::dispatch::{Capabilities, Dispatch};
 use farad_runtime::Tuning;
 use machine::{Given, machines};
 
-/// A kernel with its buffers, being put together.
+/// A kernel with its buffers, under construction.
 #[derive(Default)]
 struct Case {
     program: Program,
@@ -34,7 +34,7 @@ struct Case {
     stores: Vec<Store>,
 }
 
-/// A stream of numbers that look random.
+/// A stream of pseudorandom numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -111,7 +111,7 @@ impl Case {
         self.stores.push(Store { buffer, value, view });
     }
 
-    /// The kernel of what was pushed so far.
+    /// The kernel of everything pushed so far.
     fn fused(&mut self, axes: &[usize], outer: usize) -> Kernel {
         let (tape, stores) = (std::mem::take(&mut self.tape), std::mem::take(&mut self.stores));
         Kernel::Fused(Fused { axes: axes.to_vec(), outer, tape, stores })
@@ -133,7 +133,7 @@ impl Case {
         }
     }
 
-    /// What every buffer holds after the kernel.
+    /// What every buffer should hold after the kernel.
     fn meaning(&self, kernel: &Kernel, dtypes: &[DType]) -> Vec<Vec<f64>> {
         let bound = |(storage, &dtype): (usize, &DType)| {
             let slot = self.slots.iter().find(|slot| slot.0.0 as usize == storage);
@@ -147,7 +147,7 @@ impl Case {
         machine.storages
     }
 
-    /// Runs the kernel on every machine and compares all buffers; gives the last error words.
+    /// Runs the kernel on every machine and compares all buffers; returns the last error words.
     fn check(&self, kernel: &Kernel, tolerance: f64) -> [u32; 2] {
         self.check_rendered(kernel, tolerance, |slots, capabilities| {
             render(kernel, &self.program, slots, capabilities, &Tuning::default())
@@ -225,7 +225,7 @@ fn compare(found: &[f64], expected: &[f64], dtype: DType, tolerance: f64, buffer
     }
 }
 
-/// Fails unless naga takes the text, with subgroup operations only where they are allowed.
+/// Fails unless naga accepts the text, with subgroup operations only where they are allowed.
 fn validate(dispatch: &Dispatch, capabilities: &Capabilities) {
     use naga::valid::Capabilities as Naga;
     use naga::valid::{ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};

@@ -1,4 +1,5 @@
-//! Matrix products: every tile, every layout of operands, ragged edges, prologues and epilogues.
+//! Matrix products: every tile, every layout of operands, sizes that tiles do not divide, prologues and
+//! epilogues.
 
 use farad_compile::program::{Product, ProductOperand};
 
@@ -8,8 +9,8 @@ use crate::render::{RenderContext, module, space};
 
 const F32: DType = DType::F32;
 
-/// A product of plain operands with `relu(y + bias)` behind it. `transposed`: whether each operand
-/// lies with its last two axes swapped.
+/// A product of plain operands, followed by `relu(y + bias)`. `transposed` is whether each operand has its last
+/// two axes swapped in memory.
 fn product(dtype: DType, batch: usize, [m, k, n]: [usize; 3], transposed: [bool; 2]) -> (Case, Kernel) {
     let mut case = Case::default();
     let (mi, ki, ni) = (m as i64, k as i64, n as i64);
@@ -64,7 +65,7 @@ fn every_layout_of_small_products() {
     }
 }
 
-/// Shapes that the rule gives to each tile, even and ragged.
+/// Shapes for which the rule chooses each tile, divisible by it and not.
 const SHAPES: [(usize, [usize; 3], [usize; 2]); 10] = [
     (1, [64, 784, 128], [16, 16]),
     (1, [50, 59, 121], [16, 16]),
@@ -147,7 +148,7 @@ const F16_SIZES: [[usize; 3]; 9] = [
     [300, 0, 40],
 ];
 
-/// A product's launch in one of the tiles made by subgroups.
+/// A product's launch in one of the tensor-core tiles.
 fn cooperative(
     case: &Case,
     kernel: &Kernel,
@@ -161,7 +162,7 @@ fn cooperative(
     module::build(kernel.touches(), context, |module| write(module, &canonical, tile))
 }
 
-/// The tiles made by subgroups.
+/// The tensor-core tiles.
 fn cooperative_tiles() -> impl Iterator<Item = ProductTile> {
     TILES.iter().map(|choice| choice.tile).filter(|tile| tile.form == ProductForm::Cooperative)
 }
@@ -190,7 +191,7 @@ fn cooperative_texts_are_valid_and_leave_room_for_two() {
 
 #[test]
 fn subgroups_multiply_halves_where_they_can() {
-    // Not all sizes: each is a pipeline, and drivers take a second over one.
+    // Not all sizes: each is a pipeline, and drivers take a second to compile one.
     let sizes = [[128, 96, 128], [200, 100, 72], [131, 67, 129], [1100, 64, 136], [300, 0, 40]];
     for ((sizes, swap), tile) in
         all(sizes, LAYOUTS).flat_map(|one| cooperative_tiles().map(move |tile| (one, tile)))

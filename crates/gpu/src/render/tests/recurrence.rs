@@ -1,4 +1,5 @@
-//! Recurrences against their meaning: carries that change places, both directions, every dtype, shared random blocks.
+//! Recurrences compared with the reference: carries that are swapped, both directions, every dtype, shared
+//! random blocks.
 
 use farad_compile::program::{Carry, Recurrence};
 
@@ -76,7 +77,7 @@ fn a_scalar_is_one_element() {
     case.check(&kernel, 0.0);
 }
 
-/// A sum of random numbers, drawn anew at every position.
+/// A sum of random numbers, with new ones at every position.
 pub(super) fn walk(elements: usize, trips: usize) -> (Case, Kernel) {
     let mut case = Case::default();
     case.program.parameters = vec![DType::U32; 4];

@@ -68,7 +68,7 @@ fn extremes_and_their_positions() {
             }
         }
     }
-    // Rows of nothing but the smallest value: the first position.
+    // Rows in which every element is the smallest value: the first position wins.
     let (mut case, kernel) = plain(Reduce::ArgMax, F32, 3, 20, false);
     case.memory[0].iter_mut().for_each(|x| *x = f64::NEG_INFINITY);
     case.check(&kernel, 0.0);
@@ -166,7 +166,7 @@ fn several_axes_and_results() {
         let kernel = case.fused(&[c, n, hw], 1);
         case.check(&kernel, 2e-6);
     }
-    // Bias gradients of two tensors over the first axis, columns contiguous, one kernel.
+    // Bias gradients of two tensors over the first axis, contiguous columns, one kernel.
     for (rows, columns) in [(64, 128), (33, 20), (7, 9), (500, 64), (5, 4000)] {
         let mut case = Case::default();
         let c = columns as i64;
@@ -185,7 +185,7 @@ fn several_axes_and_results() {
 
 #[test]
 fn guarded_windows_and_takes_reduce() {
-    // Average pooling with padding: windows of 3 at step 2 over [channels, size].
+    // Average pooling with padding: windows of 3 with stride 2 over [channels, size].
     let (channels, size, out) = (6, 16, 8);
     let mut case = Case::default();
     let (a, y) = (case.input(F32, channels * size), case.output(F32, channels * out));
@@ -195,7 +195,7 @@ fn guarded_windows_and_takes_reduce() {
     case.store(y, sum, view(0, &[out as i64, 1, 0]));
     let kernel = case.fused(&[channels, out, 3], 2);
     case.check(&kernel, 2e-6);
-    // The loss of rows of logits at their labels, with a label that is out of range.
+    // The loss of rows of logits at their labels, with one label out of range.
     for (rows, classes) in [(9, 10), (5, 64)] {
         let mut case = Case::default();
         let labels =

@@ -1,11 +1,11 @@
-//! Scattered additions: rows and single elements, every dtype, indices out of range.
+//! Scatter-add: rows and single elements, every dtype, indices out of range.
 
 use farad_compile::program::Scatter;
 
 use super::*;
 
-/// A scatter of `[outer, sources, inner]` along the middle into `size`, with the index varying
-/// along the inner axis too or not.
+/// A scatter of `[outer, sources, inner]` along the middle axis into `size` positions; the index may vary along
+/// the inner axis.
 fn scatter(
     dtype: DType,
     [outer, sources, inner]: [usize; 3],
@@ -104,7 +104,7 @@ fn sources_that_go_to_different_places_are_written_there() {
         for (axes, size) in [([3, 40, 1], 301), ([1, 20, 6], 64), ([2, 300, 5], 300)] {
             let (mut case, kernel) = scatter(dtype, axes, size, false, false);
             let Kernel::Scatter(mut scatter) = kernel else { unreachable!("made above") };
-            // Eleven has no divisor in common with any of these sizes, so no two places are equal.
+            // Eleven is coprime to all of these sizes, so no two positions are equal.
             let places = &mut case.memory[scatter.index.0.0 as usize];
             places.iter_mut().enumerate().for_each(|(i, place)| *place = (i % axes[1] * 11 % size) as f64);
             scatter.distinct = true;
@@ -116,7 +116,7 @@ fn sources_that_go_to_different_places_are_written_there() {
     }
 }
 
-/// The same scatter by the order of its index.
+/// The same scatter with a sorted index.
 fn in_order(case: &mut Case, kernel: Kernel) -> Kernel {
     let Kernel::Scatter(mut scatter) = kernel else { unreachable!("made above") };
     let (sources, size) = (scatter.axes[scatter.axis], scatter.size as f64);

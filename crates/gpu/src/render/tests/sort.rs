@@ -1,4 +1,4 @@
-//! Orders of rows: short and long ones, every dtype, equal elements, tiles and slices.
+//! Argsort of rows: short and long ones, every dtype, equal elements, tiles and slices.
 
 use farad_compile::program::{Keys, Sort};
 
@@ -9,7 +9,7 @@ fn sort(dtype: DType, rows: usize, len: usize, keys: Keys, data: Vec<f64>) -> (C
     top(dtype, [rows, len, len], keys, data)
 }
 
-/// The first `taken` of the order of rows of `data`, with scratch memory.
+/// The first `taken` entries of the order of rows of `data`, with scratch memory.
 fn top(dtype: DType, [rows, len, taken]: [usize; 3], keys: Keys, data: Vec<f64>) -> (Case, Kernel) {
     let mut case = Case::default();
     let operand = case.buffer(dtype, data);
@@ -22,7 +22,7 @@ fn top(dtype: DType, [rows, len, taken]: [usize; 3], keys: Keys, data: Vec<f64>)
     (case, Kernel::Sort(sort))
 }
 
-/// Elements of which many are equal; floats have both zeros, infinities and NaN.
+/// Data with many equal elements; floats include both zeros, infinities and NaN.
 fn data(dtype: DType, len: usize) -> Vec<f64> {
     let mut numbers = Numbers(len as u64);
     let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, -1.5];
@@ -50,7 +50,7 @@ fn short_rows_are_put_in_stable_order() {
 
 #[test]
 fn long_rows_are_put_in_stable_order() {
-    // One tile, several, and so many that their counts are added up apart.
+    // One tile, several, and so many that their counts are summed in a separate launch.
     for (rows, len) in [(1, 2049), (5, 3001), (1, 70_001)] {
         for dtype in [DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool] {
             for keys in [Keys::Ascending, Keys::Descending] {
@@ -63,7 +63,8 @@ fn long_rows_are_put_in_stable_order() {
 
 #[test]
 fn the_first_of_an_order_are_those_of_a_sort() {
-    // Short rows; selections of one tile and of many, of one element, of what one workgroup sorts, and of more.
+    // Short rows; selections from one tile and from many; of one element, of as many as one workgroup sorts,
+    // and of more.
     let sizes = [
         [7, 13, 1],
         [2, 2048, 1000],
@@ -96,7 +97,7 @@ fn a_selection_sorts_nothing_but_what_it_selects() {
     let count = ("count_within", 18);
     let select = [("clear", 8), count, count, count, count, ("tally", 18), ("gather", 18)];
     assert_eq!(rendered(64), [&select[..], &[("selected_rows", 2)]].concat());
-    // Five tiles of what is selected, four digits.
+    // Five tiles of selected keys, four digits.
     assert_eq!(rendered(2500), [&select[..], &[("count", 6), ("move_tile", 6)].repeat(4)].concat());
 }
 
@@ -116,7 +117,7 @@ fn positions_are_sorted_by_the_bits_that_they_have() {
 #[test]
 fn permutations_are_inverted_in_one_launch() {
     for (rows, len) in [(1, 1), (3, 10), (2, 5000)] {
-        // Seventeen has no divisor in common with any of these lengths.
+        // Seventeen is coprime to all of these lengths.
         let inverse = (0..rows).flat_map(|row| (0..len).map(move |i| ((i * 17 + row) % len) as f64));
         let (case, kernel) = sort(DType::I32, rows, len, Keys::Permutation, inverse.collect());
         assert_eq!(render(&kernel, &case.program, &[], &Capabilities::core(), &Tuning::default()).len(), 1);
@@ -127,7 +128,7 @@ fn permutations_are_inverted_in_one_launch() {
 #[test]
 fn slices_of_a_loop_are_sorted_where_they_lie() {
     for (dtype, len) in [(DType::F16, 301), (DType::F16, 2501), (DType::F32, 2501), (DType::I32, 7)] {
-        // The third of four slices, of an odd number of halves.
+        // The third of four slices, each with an odd number of f16 elements.
         let (mut case, kernel) = sort(dtype, 1, len, Keys::Ascending, data(dtype, 4 * len));
         case.slots = vec![(BufferId(0), len, 2), (BufferId(1), len, 2)];
         case.check(&kernel, 0.0);

@@ -4,7 +4,7 @@ use farad_compile::program::{Segment, Sums};
 
 use super::*;
 
-/// Sums of matrices `[parts, results]` that lie one behind the other, their results in the opposite order.
+/// Sums of matrices `[parts, results]` that are adjacent in memory, with their results in the opposite order.
 fn sums(sizes: &[[usize; 2]]) -> (Case, Kernel) {
     let mut case = Case::default();
     let all: usize = sizes.iter().map(|[parts, results]| parts * results).sum();

@@ -29,16 +29,16 @@ pub(crate) fn gradient<'g>(x: Var<'g>, index: Var<'g>, g: Var<'g>, axis: usize) 
     if index.shape()[axis] == 1 {
         return of_one_position(x, index, g, axis);
     }
-    // Every element goes to one place, so the gradient comes back from there.
+    // The index is a permutation, so the gradient is a gather by its inverse.
     let (maker, operands) = index.made_by();
     if matches!(maker, Op::Order(_)) && axis + 1 == from.rank() && index.shape() == from {
         return g.push(Op::Gather(axis), &[inverse(index, &maker, operands[0])]);
     }
-    // The index may repeat over other axes; the gradient has the full shape there.
+    // The index may be broadcast over other axes; the gradient has the full shape there.
     g.push(Op::ScatterAdd(axis, from[axis]), &[index])
 }
 
-/// One position per axis: the gradient goes where the position is, a comparison away.
+/// One position per axis: the gradient is placed by a comparison with the position.
 fn of_one_position<'g>(x: Var<'g>, index: Var<'g>, g: Var<'g>, axis: usize) -> Var<'g> {
     let from = x.shape();
     let mut sizes = vec![1; from.rank()];
@@ -49,8 +49,7 @@ fn of_one_position<'g>(x: Var<'g>, index: Var<'g>, g: Var<'g>, axis: usize) -> V
     here.select(g, g.like(0.0))
 }
 
-/// The inverse of a permutation that is an order: the order of its positions. An order of an order is
-/// the inverse of the latter, so it needs no sorting.
+/// The inverse of a permutation that is an argsort is the argsort of that permutation; it needs no sorting.
 fn inverse<'g>(order: Var<'g>, maker: &Op, of: Var<'g>) -> Var<'g> {
     match of.made_by().0 {
         Op::Order(_) if *maker == Op::Order(false) => of,

@@ -1,4 +1,5 @@
-//! Ops that read or write by positions that are data. Each file has the shape rule, the gradient and the value.
+//! Ops that read or write at positions given by data. Each file has the shape rule, the gradient and the
+//! reference value.
 
 pub mod gather;
 pub mod order;
@@ -9,7 +10,7 @@ use crate::error::OpError;
 use crate::ops::check_dtype;
 use crate::shape::Shape;
 
-/// What gather and scatter-add ask of an index: 32-bit integers, of size 1 or `shape`'s size beside the axis.
+/// Checks the index of gather and scatter-add: on every axis other than `axis`, its size is 1 or `shape`'s.
 fn check_index(op: &'static str, shape: Shape, index: Shape, axis: usize) -> Result<(), OpError> {
     if shape.rank() != index.rank() {
         return Err(OpError::Ranks { op, lhs: shape, rhs: index, a: shape.rank(), b: index.rank() });
@@ -26,7 +27,7 @@ fn check_index_dtype(op: &'static str, dtype: DType) -> Result<(), OpError> {
     check_dtype(op, dtype, matches!(dtype, DType::I32 | DType::U32))
 }
 
-/// An axis without elements has no place that an index could name.
+/// Checks that an axis without elements is not indexed.
 fn check_room(op: &'static str, shape: Shape, axis: usize, index: Shape) -> Result<(), OpError> {
     if shape[axis] > 0 || index.numel() == 0 {
         return Ok(());

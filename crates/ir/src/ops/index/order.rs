@@ -1,7 +1,7 @@
-//! The stable argsort of the last axis, and the first positions of it. Positions carry no gradient.
+//! The stable argsort of the last axis, and its first entries. Positions carry no gradient.
 //!
-//! NaN is larger than all numbers, and zeros of either sign are equal. Sorted values are a gather by the order, whose
-//! gradient is a gather by the inverse. An order of an order is that inverse, and no kernel sorts for it.
+//! NaN is larger than all numbers, and zeros of either sign are equal. Sorted values are a gather by the order,
+//! whose gradient is a gather by the inverse. The argsort of an argsort is that inverse, and needs no sorting.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub(crate) fn kind((x, dtype): TensorType) -> Result<TensorType, OpError> {
     Ok((x, DType::I32))
 }
 
-/// Of the first `count` of an order.
+/// The kind of the first `count` entries of an order.
 pub(crate) fn top_kind((x, dtype): TensorType, count: usize) -> Result<TensorType, OpError> {
     check_dtype("topk", dtype, dtype.is_compute())?;
     let axis = last_axis("topk", x)?;
@@ -32,7 +32,7 @@ fn last_axis(op: &'static str, shape: Shape) -> Result<usize, OpError> {
     shape.rank().checked_sub(1).ok_or(OpError::Axis { op, shape, axis: -1, rank: 0 })
 }
 
-/// The first `count` of every row, all of them by default; NaN is larger than all numbers.
+/// The first `count` positions of every row, all by default; NaN is larger than all numbers.
 pub(crate) fn value(
     x: &Values,
     dtype: DType,

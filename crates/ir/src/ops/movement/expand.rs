@@ -1,5 +1,5 @@
-//! Axes of size 1 repeated. Broadcasting is always written as this op, so its gradient is the one rule that sums a
-//! gradient back.
+//! Expand: repeats axes of size 1. Broadcasting is always written as this op, so its gradient is the only rule
+//! that sums a gradient back.
 
 use crate::error::OpError;
 use crate::reference::positions::{positions, repeating};

@@ -1,4 +1,4 @@
-//! Axes reversed.
+//! Flip: reverses axes.
 
 use crate::error::OpError;
 use crate::ops::check_axes;

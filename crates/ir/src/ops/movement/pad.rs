@@ -1,4 +1,4 @@
-//! Zeros before and after, per axis.
+//! Pad: zeros before and after, per axis.
 
 use crate::error::OpError;
 use crate::ops::check_count;

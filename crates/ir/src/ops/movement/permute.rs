@@ -1,4 +1,4 @@
-//! Axes in another order: output axis `i` is input axis `order[i]`.
+//! Permute: output axis `i` is input axis `order[i]`.
 
 use crate::error::OpError;
 use crate::ops::check_axes;
@@ -19,7 +19,7 @@ pub(crate) fn gradient<'g>(g: Var<'g>, order: &[usize]) -> Var<'g> {
     g.permute(&inverse(order))
 }
 
-/// The order that takes this one back.
+/// The inverse permutation.
 pub(crate) fn inverse(order: &[usize]) -> Vec<usize> {
     let mut inverse = vec![0; order.len()];
     order.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);

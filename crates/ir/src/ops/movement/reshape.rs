@@ -1,4 +1,4 @@
-//! Same elements, other shape. Positions stay.
+//! Reshape: the same elements in another shape. Positions do not change.
 
 use crate::error::OpError;
 use crate::shape::Shape;

@@ -1,4 +1,4 @@
-//! A span of every axis.
+//! Slice: a span of every axis.
 
 use crate::error::OpError;
 use crate::ops::check_count;
@@ -23,7 +23,7 @@ impl Span {
         Span { start: 0, len, step: 1 }
     }
 
-    /// Where the axis must end at the earliest. A sum that does not fit is beyond every axis.
+    /// The least size that the axis must have; saturates on overflow, which is beyond every axis.
     fn end(&self) -> usize {
         let reach = |last: usize| last.saturating_mul(self.step).saturating_add(1);
         self.start.saturating_add(self.len.checked_sub(1).map_or(0, reach))
@@ -44,14 +44,14 @@ pub(crate) fn shape(x: Shape, spans: &[Span]) -> Result<Shape, OpError> {
     Ok(Shape::new(&spans.iter().map(|s| s.len).collect::<Vec<_>>()))
 }
 
-/// Zeros everywhere but at the span. A step is a pad of a new inner axis.
+/// Zeros everywhere except at the span. A step is a pad of a new inner axis.
 pub(crate) fn gradient<'g>(x: Var<'g>, g: Var<'g>, spans: &[Span]) -> Var<'g> {
     let (to, mut g) = (x.shape(), g);
     for (axis, span) in spans.iter().enumerate().filter(|(_, s)| s.step > 1) {
         g = spread_axis(g, axis, span.step);
     }
     let shape = g.shape();
-    // A stepped axis may now reach past the end by less than a step.
+    // A strided axis may now extend past the end by less than one step.
     let cut: Vec<Span> = (0..to.rank()).map(|a| Span::first(shape[a].min(to[a] - spans[a].start))).collect();
     if cut.iter().zip(shape.iter()).any(|(span, &size)| span.len != size) {
         g = g.slice(cut);
@@ -62,8 +62,8 @@ pub(crate) fn gradient<'g>(x: Var<'g>, g: Var<'g>, spans: &[Span]) -> Var<'g> {
     if widths.iter().all(|&w| w == (0, 0)) { g } else { g.pad(widths) }
 }
 
-/// Puts `step - 1` zeros after every element of `axis`. Ranks of 8 leave no room for another axis,
-/// so all others are folded around it first.
+/// Puts `step - 1` zeros after every element of `axis`. A tensor of rank 8 has no room for another axis, so all
+/// others are merged around it first.
 fn spread_axis(g: Var<'_>, axis: usize, step: usize) -> Var<'_> {
     let shape = g.shape();
     let before: usize = shape[..axis].iter().product();

@@ -1,8 +1,8 @@
-//! What the cells of a tile compute in a step, and its gradient.
+//! What the cells of a tile compute in a step, and the gradient of that.
 //!
-//! Rows of a tile: `patch` is what is seen ([`CellCircuits::patch_row`]), `values` are the inputs of the update
-//! circuit and then the outputs of all its layers. Perception takes channels in blocks, as long as
-//! there are enough. What it computes between is small, and is computed again where it is needed again.
+//! Rows of a tile: `patch` is the neighborhood ([`CellCircuits::patch_row`]); `values` are the inputs of the
+//! update circuit, then the outputs of all its layers. Perception processes channels in blocks, if there are
+//! enough. Its intermediate values are small, and are recomputed where they are needed again.
 
 use std::ops::Range;
 
@@ -19,23 +19,23 @@ pub struct CellCircuits<'a> {
     pub topology: &'a Topology,
     wires: &'a [u32],
     coefficients: &'a [[f32; 4]],
-    /// Where the layers of a perception circuit start among its gates, and their end.
+    /// The first gate of each layer of a perception circuit, and the end.
     perception: Vec<usize>,
-    /// Where the layers of the update circuit start among its rows of values, inputs first, and their end.
+    /// The first row of values of each layer of the update circuit, inputs first, and the end.
     update: Vec<usize>,
 }
 
-/// Rows that the gradient of a tile needs beside its values.
+/// Buffers that the gradient of a tile needs besides its values.
 pub struct Slopes<'a> {
-    /// Two buffers, each for a layer of the update circuit.
+    /// Two buffers, one for each of two consecutive layers of the update circuit.
     pub layers: [&'a mut [CellRow]; 2],
     /// Blocks for the gates of a perception circuit.
     pub inner: &'a mut [CellRow],
-    /// At the patch: the result.
+    /// The gradient of the patch: the result.
     pub patch: &'a mut [CellRow],
 }
 
-/// Sums of widths, from 0.
+/// Prefix sums of widths, starting with 0.
 fn starts(widths: &[usize]) -> Vec<usize> {
     let mut sum = 0;
     let ends = widths.iter().map(|width| {
@@ -62,7 +62,7 @@ impl<'a> CellCircuits<'a> {
         GateRows { wires: &self.wires[wire..wire + len], coefficients: &self.coefficients[gate..gate + len] }
     }
 
-    /// The first of a perception layer's gates among all.
+    /// The index of a perception layer's first gate, among all gates.
     #[inline(always)]
     fn perception_gate(&self, kernel: usize, layer: usize) -> usize {
         kernel * self.perception[self.perception.len() - 1] + self.perception[layer]
@@ -74,7 +74,7 @@ impl<'a> CellCircuits<'a> {
         self.gates(from, self.perception_gate(kernel, layer), to - from)
     }
 
-    /// The first of an update layer's gates among those of its circuit.
+    /// The index of an update layer's first gate, within its circuit.
     #[inline(always)]
     fn update_gate(&self, layer: usize) -> usize {
         self.update[layer + 1] - self.update[1]
@@ -87,14 +87,14 @@ impl<'a> CellCircuits<'a> {
         self.gates(perception + from, self.topology.kernels * perception + from, to - from)
     }
 
-    /// Where the update circuit's inputs have a bit that a kernel perceives of a channel.
+    /// The index of a perceived bit among the inputs of the update circuit.
     #[inline(always)]
     fn perceived(&self, kernel: usize, channel: usize, bit: usize) -> usize {
         let bits = self.topology.perception[self.topology.perception.len() - 1];
         self.topology.channels + (channel * bits + bit) * self.topology.kernels + kernel
     }
 
-    /// Channels that are in blocks; the rest are blocks of one.
+    /// Channels that are in full blocks; the rest are blocks of one.
     fn blocked(&self) -> usize {
         self.topology.channels / CHANNELS * CHANNELS
     }
@@ -106,8 +106,8 @@ impl<'a> CellCircuits<'a> {
         whole.chain((blocked..channels).map(|channel| channel..channel + 1))
     }
 
-    /// The row of a patch that has what is seen of a channel in direction `n`: a block's directions one
-    /// after the other, its channels side by side.
+    /// The row of a patch for a channel in direction `n`: the directions of a block follow each other, with its
+    /// channels adjacent.
     #[inline(always)]
     pub fn patch_row(&self, channel: usize, n: usize) -> usize {
         if channel < self.blocked() {
@@ -117,7 +117,8 @@ impl<'a> CellCircuits<'a> {
         }
     }
 
-    /// The inputs of the update circuit from the patch. `inner` has blocks for a perception circuit's gates.
+    /// Computes the inputs of the update circuit from the patch. `inner` has blocks for a perception circuit's
+    /// gates.
     #[inline(always)]
     pub fn perceive<S: Simd>(&self, s: S, patch: &[CellRow], values: &mut [CellRow], inner: &mut [CellRow]) {
         let (blocks, rest) = patch.split_at(9 * self.blocked());
@@ -151,7 +152,7 @@ impl<'a> CellCircuits<'a> {
         }
     }
 
-    /// This many layers of a perception circuit.
+    /// Computes this many layers of a perception circuit.
     #[inline(always)]
     fn perceive_layers<S: Simd, const K: usize>(
         &self,
@@ -168,7 +169,7 @@ impl<'a> CellCircuits<'a> {
         }
     }
 
-    /// The values of so many layers of the update circuit from its inputs.
+    /// Computes this many layers of the update circuit from its inputs.
     #[inline(always)]
     pub fn update<S: Simd>(&self, s: S, layers: usize, values: &mut [CellRow]) {
         for n in 0..layers {
@@ -178,8 +179,8 @@ impl<'a> CellCircuits<'a> {
         }
     }
 
-    /// The gradient at the patch from that at the outputs, which lies in the first of the slopes'
-    /// buffers for layers. Adds gradients at the coefficients to `sums`.
+    /// The gradient of the patch from that of the outputs, which is in the first of the layer buffers. Adds the
+    /// gradients of the coefficients to `sums`.
     #[inline(always)]
     pub fn back<S: Simd>(
         &self,
@@ -212,7 +213,7 @@ impl<'a> CellCircuits<'a> {
         }
     }
 
-    /// The gradient at what is seen of a block's channels, from that at the update circuit's inputs.
+    /// The gradient of a block's channels in the patch, from that of the update circuit's inputs.
     #[inline(always)]
     fn perceive_back<S: Simd, const K: usize>(
         &self,

@@ -1,8 +1,8 @@
-//! Where cells lie: planes with a rim, tiles of neighboring cells, strips of tiles.
+//! The layout of cells: planes with a border, tiles of neighboring cells, strips of tiles.
 //!
-//! A plane holds one channel of all grids of a batch, every grid with a rim of one cell around it, so
-//! that the neighbors of cells side by side lie side by side too. A strip is what one thread works
-//! on at a time: its tiles do not depend on how many threads there are.
+//! A plane holds one channel of all grids of a batch. Every grid has a border of one cell, so that the
+//! neighbors of adjacent cells are adjacent too. A strip is what one thread processes at a time; its tiles do
+//! not depend on the number of threads.
 
 use std::ops::Range;
 
@@ -11,23 +11,23 @@ use farad_circuit::Edge;
 use super::super::extent::RollOutExtent;
 use super::rows::{CellRow, WIDTH};
 
-/// No more strips than this a seed, so that what every strip adds up stays small beside the rest.
+/// Most strips per seed, so that their partial sums stay small.
 const STRIPS: usize = 32;
 
-/// Numbers that are copied at a time; copies may run over by one less.
+/// Numbers that are copied at a time; copies may overrun by one less than this.
 pub const CHUNK: usize = 16;
 
-/// Cells of a tile that lie side by side in a plane.
+/// Cells of a tile that are adjacent in a plane.
 #[derive(Clone, Copy, Debug)]
 pub struct CellRun {
-    /// The first cell's place in its row.
+    /// The first cell's index in its row.
     pub lane: usize,
-    /// The first cell's place in a plane.
+    /// The first cell's index in a plane.
     pub place: usize,
     pub len: usize,
 }
 
-/// Cells that are worked on together.
+/// Cells that are processed together.
 #[derive(Clone, Debug)]
 pub struct CellTile {
     /// The cells in the order of the states array; fewer than [`WIDTH`] only in the last tile.
@@ -35,11 +35,11 @@ pub struct CellTile {
     pub runs: Vec<CellRun>,
 }
 
-/// Tiles that one thread works on, one after the other.
+/// Tiles that one thread processes, one after another.
 #[derive(Clone, Debug)]
 pub struct Strip {
     pub tiles: Vec<CellTile>,
-    /// The part of a plane that holds its cells and all their neighbors.
+    /// The part of a plane that contains its cells and all their neighbors.
     pub span: Range<usize>,
 }
 
@@ -51,7 +51,7 @@ pub struct SeedGrid {
     width: usize,
     /// Numbers in a plane.
     pub plane: usize,
-    /// Tiles in every strip but the last.
+    /// Tiles in every strip except the last.
     pub tiles_a_strip: usize,
     pub strips: Vec<Strip>,
 }
@@ -93,19 +93,20 @@ impl SeedGrid {
         CellTile { cells, runs }
     }
 
-    /// The place of a cell in a plane.
+    /// The index of a cell in a plane.
     pub fn place(&self, cell: usize) -> usize {
         let (row, x) = (cell / self.width, cell % self.width);
         let (grid, y) = (row / self.height, row % self.height);
         (grid * (self.height + 2) + y + 1) * (self.width + 2) + x + 1
     }
 
-    /// The place of the neighbor in direction `n` of the cell at a place.
+    /// The index of the neighbor in direction `n` of the cell at an index.
     pub fn neighbor(&self, place: usize, n: usize) -> usize {
         place + n / 3 * (self.width + 2) + n % 3 - (self.width + 3)
     }
 
-    /// Writes what cells at the rim see beyond it. Beyond a rim of zeros is nothing to write.
+    /// Fills the border with what cells at the edge see beyond it. With an edge of zeros there is nothing to
+    /// write.
     pub fn fill_rim(&self, plane: &mut [f32]) {
         if self.edge == Edge::Zero {
             return;
@@ -120,7 +121,7 @@ impl SeedGrid {
         }
     }
 
-    /// Adds the gradients beyond the rim to the cells that were seen there.
+    /// Adds the gradients of border cells to the cells that they represent.
     pub fn fold_rim(&self, plane: &mut [f32]) {
         if self.edge == Edge::Zero {
             return;
@@ -139,8 +140,8 @@ impl SeedGrid {
     }
 }
 
-/// Reads a tile's cells from a plane into a row of a buffer, shifted by what `at` does to their
-/// places. What follows the tile's cells is overwritten too: rows are read in ascending order.
+/// Reads a tile's cells from a plane into a row of a buffer, with `at` applied to their indices. What follows
+/// the tile's cells is overwritten too, so rows must be read in ascending order.
 #[inline(always)]
 pub fn read_run_by_run(tile: &CellTile, plane: &[f32], at: impl Fn(usize) -> usize, to: &mut [f32]) {
     for run in &tile.runs {

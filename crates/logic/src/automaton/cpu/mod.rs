@@ -1,12 +1,12 @@
 //! The two ops on the CPU.
 //!
-//! Cells are worked on side by side in vectors (`rows`), tile by tile (`cell`), and threads take
-//! strips of tiles (`strip`); between steps all meet, and what strips computed becomes planes (`grid`)
-//! again. Sums are taken strip by strip in order, so results do not depend on how many threads there
-//! are. Start here, at [`forward`].
+//! Cells are processed in vectors (`rows`), tile by tile (`cell`), and threads take strips of tiles (`strip`).
+//! Between steps all threads synchronize, and the results of strips become planes (`grid`) again. Sums are
+//! taken strip by strip in order, so results do not depend on the number of threads. Start here, at
+//! [`forward`].
 //!
-//! The kept array: states as planes without rims, `[seeds, channels, cells]`; activations for every
-//! seed, tile by tile, a row of the tile's cells each.
+//! The kept array: states as planes without borders, `[seeds, channels, cells]`; activations for every seed,
+//! tile by tile, one row of the tile's cells each.
 
 mod cell;
 mod grid;
@@ -22,7 +22,7 @@ use grid::{CHUNK, SeedGrid};
 use rows::CellRow;
 use strip::{StripBackward, StripForward, StripWork};
 
-/// A thread gets at least so many numbers to copy or add at a time.
+/// Fewest numbers that a thread copies or adds at a time.
 const GRAIN: usize = 1 << 14;
 
 /// A roll-out of all seeds.
@@ -33,7 +33,7 @@ struct Engine<'a> {
     fired: Option<&'a [f32]>,
 }
 
-/// The states after the last step, and what the backward pass wants kept.
+/// The states after the last step, and what the backward pass needs kept.
 pub fn forward(
     extent: &RollOutExtent,
     wires: &[u32],
@@ -46,7 +46,7 @@ pub fn forward(
     }
     let engine = Engine::new(extent, wires, operands);
     let (slots, activations) = kept.split_at_mut(extent.kept_states() * extent.state_len());
-    // Inside the pool, so that a step does not start by waking it.
+    // Inside of the thread pool, so that a step does not start by waking it.
     rayon::scope(|_| {
         let mut planes = engine.planes_of_states(operands.states);
         let mut next = engine.rows_of_strips();
@@ -66,7 +66,7 @@ pub fn forward(
     });
 }
 
-/// Gradients at the coefficients and at the first states.
+/// Gradients of the coefficients and of the first states.
 pub fn backward(
     extent: &RollOutExtent,
     wires: &[u32],
@@ -112,11 +112,11 @@ pub fn backward(
     });
 }
 
-/// What a strip adds up in the backward pass.
+/// What a strip accumulates in the backward pass.
 struct StripSums {
-    /// Over all steps, at the coefficients.
+    /// Over all steps, the gradients of the coefficients.
     coefficients: Vec<[f32; 4]>,
-    /// In one step, at the states of its span.
+    /// In one step, the gradients of the states of its span.
     spans: Vec<f32>,
 }
 
@@ -172,7 +172,7 @@ impl<'a> Engine<'a> {
         sums.collect()
     }
 
-    /// One step's kept activations, strip by strip of all seeds.
+    /// One step's kept activations, split by strip, for all seeds.
     fn split_kept_mut<'b>(&self, activations: &'b mut [f32]) -> Vec<&'b mut [f32]> {
         let (seed, strip) = self.kept_sizes();
         activations.chunks_exact_mut(seed).flat_map(|seed| seed.chunks_mut(strip)).collect()
@@ -189,8 +189,8 @@ impl<'a> Engine<'a> {
         (self.extent.activation_len() / self.extent.seeds, strip)
     }
 
-    /// One step: planes become those after it. `next` is room for what strips compute; `kept` has the
-    /// room for their activations, or is empty.
+    /// One step: updates the planes. `next` is a buffer for the results of strips; `kept` receives their
+    /// activations, or is empty.
     fn step(&self, step: usize, planes: &mut [f32], next: &mut [Vec<CellRow>], kept: Vec<&mut [f32]>) {
         let mut kept = kept.into_iter();
         let parts: Vec<_> =
@@ -212,7 +212,7 @@ impl<'a> Engine<'a> {
         });
     }
 
-    /// One step backward: slopes at the states after it become those at the states before it.
+    /// One step backward: gradients of the states after it become those of the states before it.
     fn step_back(
         &self,
         step: usize,
@@ -237,13 +237,13 @@ impl<'a> Engine<'a> {
         });
     }
 
-    /// A seed's part of something that every strip of every seed has.
+    /// A seed's part of a list with one entry per strip of every seed.
     fn of_seed<'b, T>(&self, all: &'b [T], seed: usize) -> &'b [T] {
         let strips = self.grid.strips.len();
         &all[seed * strips..][..strips]
     }
 
-    /// Calls with seed, channel and plane for all planes.
+    /// Calls `change` with seed, channel and plane for all planes.
     fn each_plane(&self, planes: &mut [f32], change: impl Fn(usize, usize, &mut [f32]) + Sync) {
         let channels = self.extent.topology.channels;
         planes
@@ -283,13 +283,13 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Runs of cells of all tiles: the first cell, its place, and how many.
+    /// Runs of cells of all tiles: the first cell, its index, and the length.
     fn runs(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let tiles = self.grid.strips.iter().flat_map(|strip| &strip.tiles);
         tiles.flat_map(|tile| tile.runs.iter().map(|run| (tile.cells.start + run.lane, run.place, run.len)))
     }
 
-    /// Planes into a slot of the kept array.
+    /// Copies planes into a slot of the kept array.
     fn keep(&self, planes: &[f32], slot: &mut [f32]) {
         let planes = planes.chunks_exact(self.grid.plane);
         for (plane, to) in planes.zip(slot.chunks_exact_mut(self.extent.cells())) {
@@ -312,7 +312,7 @@ impl<'a> Engine<'a> {
         planes
     }
 
-    /// The gradients at the coefficients: every strip's, in order.
+    /// Sums the gradients of the coefficients over all strips, in order.
     fn add_sums(&self, sums: &[StripSums], coefficients: &mut [f32]) {
         let gates: &mut [[f32; 4]] = bytemuck::cast_slice_mut(coefficients);
         let count = self.extent.topology.gates();

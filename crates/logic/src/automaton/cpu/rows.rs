@@ -1,13 +1,13 @@
-//! Gates on rows: a row holds one value of many cells, so a gate is a few vector instructions a row.
+//! Gates on rows: a row holds one value of many cells, so a gate is a few vector instructions per row.
 //!
-//! The instructions are those of the machine (`S`), chosen at run time where a strip starts; every
-//! function here is inlined there. Sums over cells are taken in an order that is fixed by the row, so
-//! results depend on the machine's instructions, but not on threads.
+//! The instructions are those of the machine (`S`), chosen at run time where a strip starts; every function
+//! here is inlined there. Sums over cells are taken in an order that is fixed by the row, so results depend on
+//! the machine's instructions, but not on threads.
 
 use bytemuck::{Pod, Zeroable};
 use pulp::Simd;
 
-/// Cells side by side.
+/// Cells per row.
 pub const WIDTH: usize = 32;
 
 /// One value of [`WIDTH`] cells.
@@ -19,7 +19,7 @@ impl CellRow {
     pub const ZERO: CellRow = CellRow([0.0; WIDTH]);
 }
 
-/// One value of the cells of a tile, of several channels that are worked on together.
+/// One value of the cells of a tile, for several channels that are processed together.
 pub type ChannelRows<const CHANNELS: usize> = [CellRow; CHANNELS];
 
 #[inline(always)]
@@ -32,7 +32,7 @@ fn vectors_mut<S: Simd>(rows: &mut [CellRow]) -> &mut [S::f32s] {
     bytemuck::cast_slice_mut(rows)
 }
 
-/// Both operands of a gate, as places in the layer before.
+/// Both operands of a gate, as indices into the previous layer.
 #[inline(always)]
 fn operands(wire: u32) -> (usize, usize) {
     ((wire & 0xffff) as usize, (wire >> 16) as usize)
@@ -70,7 +70,8 @@ pub fn layer<S: Simd, const K: usize>(
     }
 }
 
-/// Adds a layer's gradients: at its inputs to `below`, at its coefficients, over all cells, to `sums`.
+/// Adds a layer's gradients: those of its inputs to `below`, those of its coefficients, summed over all cells,
+/// to `sums`.
 #[inline(always)]
 pub fn layer_back<S: Simd, const K: usize>(
     s: S,
@@ -122,7 +123,7 @@ pub fn carve<const PARTS: usize>(buffer: &mut Vec<CellRow>, lens: [usize; PARTS]
         buffer.resize(total, CellRow::ZERO);
     }
     let mut rest = &mut buffer[..];
-    lens.map(|len| rest.split_off_mut(..len).expect("the buffer is long enough"))
+    lens.map(|len| rest.split_off_mut(..len).expect("the buffer was resized above"))
 }
 
 #[cfg(test)]
@@ -134,7 +135,7 @@ mod tests {
     const COEFFICIENTS: [[f32; 4]; 3] =
         [[0.1, 0.7, -0.4, 0.9], [0.8, -0.5, 0.25, -1.5], [0.0, 1.0, 1.0, -2.0]];
 
-    /// Outputs of a layer, gradients at its inputs, and at its coefficients.
+    /// Outputs of a layer, gradients of its inputs, and gradients of its coefficients.
     type Found = (Vec<ChannelRows<2>>, Vec<ChannelRows<2>>, Vec<[f32; 4]>);
 
     fn blocks(count: usize) -> Vec<ChannelRows<2>> {

@@ -1,4 +1,4 @@
-//! One step of a strip's cells, forward or backward: what one thread does between two meetings.
+//! One step of a strip's cells, forward or backward: what one thread does between two synchronizations.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use super::grid::{CellTile, SeedGrid, Strip, clear_beyond, read_run_by_run};
 use super::rows::{CellRow, WIDTH, blend, carve};
 
 thread_local! {
-    /// Rows of the tile at hand; a thread works on one at a time.
+    /// Rows of the current tile; a thread processes one at a time.
     static SCRATCH: RefCell<Vec<CellRow>> = const { RefCell::new(vec![]) };
 }
 
@@ -18,61 +18,61 @@ pub struct StripWork<'a> {
     pub cell: &'a CellCircuits<'a>,
     pub grid: &'a SeedGrid,
     pub strip: &'a Strip,
-    /// The seed's states before the step: a plane per channel, and as many numbers more as copies run over.
+    /// The seed's states before the step: one plane per channel, plus padding for copies that overrun.
     pub planes: &'a [f32],
-    /// For every place of a grid whether it fires, if not all do.
+    /// For every cell of a grid whether it fires; `None` if all do.
     pub fired: Option<&'a [f32]>,
 }
 
-/// Cells' next states, and their activations if they are kept.
+/// The next states of cells, and their activations if they are kept.
 pub struct StripForward<'a> {
     pub work: StripWork<'a>,
     /// Rows of the next states, channel by channel for every tile.
     pub next: &'a mut [CellRow],
-    /// A part for every tile, or nothing.
+    /// One part per tile, or empty.
     pub kept: &'a mut [f32],
 }
 
 /// Gradients of a strip.
 pub struct StripBackward<'a> {
     pub work: StripWork<'a>,
-    /// Gradients at the seed's next states, in planes.
+    /// Gradients of the seed's next states, in planes.
     pub upstream: &'a [f32],
-    /// The activations that the forward pass kept, or nothing.
+    /// The activations that the forward pass kept, or empty.
     pub kept: &'a [f32],
-    /// Gradients at the states in the strip's span of every plane.
+    /// Gradients of the states in the strip's span of every plane.
     pub spans: &'a mut [f32],
-    /// Gradients at the coefficients are added here.
+    /// Accumulates the gradients of the coefficients.
     pub sums: &'a mut [[f32; 4]],
 }
 
 impl StripForward<'_> {
-    /// Does the work with the machine's best instructions.
+    /// Runs with the machine's best vector instructions.
     pub fn run(self) {
         SCRATCH.with_borrow_mut(|scratch| Arch::new().dispatch(With(self, scratch)));
     }
 }
 
 impl StripBackward<'_> {
-    /// Does the work with the machine's best instructions.
+    /// Runs with the machine's best vector instructions.
     pub fn run(self) {
         SCRATCH.with_borrow_mut(|scratch| Arch::new().dispatch(With(self, scratch)));
     }
 }
 
-/// Work and its scratch, which must be at hand before instructions are chosen: closures that are not
-/// inlined do not have them.
+/// Work and its scratch memory. The scratch is obtained before the instruction set is chosen, because closures
+/// that are not inlined are not compiled for it.
 struct With<'a, T>(T, &'a mut Vec<CellRow>);
 
 impl StripWork<'_> {
-    /// The part of the kept activations that is a tile's, of the strip's.
+    /// The range of a tile in the strip's kept activations.
     fn kept_part(&self, tile: &CellTile) -> std::ops::Range<usize> {
         let first = tile.cells.start - self.strip.tiles[0].cells.start;
         let activations = self.cell.topology.activations();
         first * activations..(first + tile.cells.len()) * activations
     }
 
-    /// What the tile's cells see.
+    /// Gathers the neighborhoods of the tile's cells.
     #[inline(always)]
     fn look(&self, tile: &CellTile, patch: &mut [CellRow]) {
         let flat: &mut [f32] = bytemuck::cast_slice_mut(patch);
@@ -177,7 +177,7 @@ impl WithSimd for With<'_, StripBackward<'_>> {
 }
 
 impl StripWork<'_> {
-    /// A tile's values as the forward pass kept them.
+    /// Loads a tile's values as kept by the forward pass.
     #[inline(always)]
     fn recall(&self, tile: &CellTile, kept: &[f32], values: &mut [CellRow]) {
         let count = tile.cells.len();
@@ -187,7 +187,7 @@ impl StripWork<'_> {
         clear_beyond(tile, values);
     }
 
-    /// The gradients at a tile's next states.
+    /// Gathers the gradients of a tile's next states.
     #[inline(always)]
     fn receive(&self, tile: &CellTile, upstream: &[f32], to: &mut [CellRow]) {
         let flat: &mut [f32] = bytemuck::cast_slice_mut(to);
@@ -198,7 +198,7 @@ impl StripWork<'_> {
         clear_beyond(tile, to);
     }
 
-    /// Adds the gradients at what a tile's cells saw to the states that were seen.
+    /// Adds the gradients of the tile's neighborhoods to the states that they came from.
     #[inline(always)]
     fn spread(&self, tile: &CellTile, slopes: &[CellRow], spans: &mut [f32]) {
         let span = &self.strip.span;

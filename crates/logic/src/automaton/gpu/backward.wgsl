@@ -1,12 +1,12 @@
 // The backward pass of one step of all cells.
 //
-// Parameters: workgroups, slots, groups, cells; height, width, steps, step; where `source`, the
-// neighborhoods' gradients that come in, those that go out, and the activations start; whether this is
-// the first launch; where a spilled `work` starts.
+// Parameters: workgroups, slots, groups, cells; height, width, steps, step; the offsets of `source`, of the
+// incoming and the outgoing gradients of neighborhoods, and of the activations; whether this is the first
+// launch; the offset of a spilled `work`.
 //
-// `gradients` holds, first, one number a state: the gradient at the end, later what passes by cells
-// that did not fire; then gradients at neighborhoods, [cells, 9, channels], twice. Every workgroup adds
-// its cells' share of the coefficients' gradients to a row of `partials` that is its own.
+// `gradients` holds first one number per state: the gradient at the end, later what passes through cells that
+// did not fire; then gradients of neighborhoods, [cells, 9, channels], twice. Every workgroup adds its cells'
+// share of the coefficients' gradients to its own row of `partials`.
 
 //{ cell
 const NOWHERE = 0xffffffffu;
@@ -114,7 +114,7 @@ fn send_one(seed: u32, group: u32, k: u32, item: u32, x: f32) {
     }
 }
 
-// What neighborhood n of the cell that has this one as neighbor n says about this one.
+// The gradient that the cell whose neighbor n is this one contributes to it.
 fn received(k: u32, n: u32, channel: u32) -> f32 {
     let place = places[(8u - n) * LANES + k];
     let exists = place != NOWHERE;

@@ -1,14 +1,14 @@
-// Gets the backward pass ready: lays the gradient at the end where it is taken up, and writes down for
-// every value that enters a layer of the update circuit who reads it.
+// Prepares the backward pass: copies the gradient at the end to where the steps read it, and lists the readers
+// of every value that enters a layer of the update circuit.
 //
-// A reader's word is one more than the place of its gradient: of gate i by operand a i, by operand b the
-// layer's outputs further on. A row of `readers` is two words: the first two readers in 16 bits each, 0
-// where there is none; then 0, or two more readers, or with the highest bit set where the words of
-// all further readers lie, one after the other, the last with its highest bit set. In layers of which 15 bits
-// do not count the places, all readers lie there.
+// A reader's word is one more than the index of its gradient: for operand a of gate i it is i, for operand b it
+// is i plus the layer's outputs. A row of `readers` is two words. The first holds the first two readers in 16
+// bits each, 0 where there is none. The second is 0, or holds two more readers, or, with the highest bit set,
+// the index where the words of all further readers follow, the last one with its highest bit set. In layers
+// whose indices need more than 15 bits, all readers are there.
 //
-// Parameters: numbers of all states, rows of all seeds, rows of a seed, words of consumers of a seed;
-// layers; then inputs, outputs, first gate and first row of each.
+// Parameters: numbers in all states, rows of all seeds, rows of a seed, words of consumers of a seed; layers;
+// then inputs, outputs, first gate and first row of each.
 
 //{ parameters
 @group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, 5>;

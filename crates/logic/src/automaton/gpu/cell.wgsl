@@ -1,12 +1,12 @@
 // What a cell computes in one step. Part of forward.wgsl and backward.wgsl.
 //
-// A workgroup works on groups of LANES cells, one vector component a cell; an invocation evaluates one
-// gate for all of them. Of `work`, EVEN on holds the values of the update circuit's inputs and of every
-// other layer, ODD on those of the layers between; before that, PATCH on holds the neighborhood and VALUES
-// on what the perception circuits' layers make of it. Every product and sum is rounded by an explicit
-// fma, so that values computed again are the same.
+// A workgroup processes groups of LANES cells, one vector component per cell; an invocation evaluates one gate
+// for all of them. In `work`, EVEN is the offset of the values of the update circuit's inputs and of every
+// other layer, ODD that of the layers in between. Before that, PATCH is the offset of the neighborhood, and
+// VALUES that of the values of the perception circuits' layers. Every product and sum is rounded by an explicit
+// fma, so that recomputed values are identical.
 //
-// Perception takes BLOCK channels at a time, with all kernels: SPAN pairs of kernel and channel. Unit t of
+// Perception processes BLOCK channels at a time, with all kernels: SPAN pairs of kernel and channel. Unit t of
 // a layer is gate t / SPAN of pair t % SPAN.
 
 //{ grid

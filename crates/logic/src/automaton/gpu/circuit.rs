@@ -1,17 +1,16 @@
-//! The WGSL of the update circuit, unrolled layer by layer, forward and backward: every place is a number in
-//! the text, so that an invocation does little else than gates, and what it needs from memory is asked for
-//! layers ahead.
+//! The WGSL of the update circuit, unrolled layer by layer, forward and backward. Every index is a literal in
+//! the text, so that an invocation does little else than gates, and its loads from memory are issued layers
+//! ahead.
 //!
-//! Invariant: names end in the layer they belong to and the round of the invocation's gate in it: `w`, `c`
-//! are wires and gates of the way forward, `v`, `d` those of the way back, `x` values, `b` readers, `o` sums
-//! so far.
+//! Invariant: names end with their layer and the round of the invocation's gate in it: `w`, `c` are wires and
+//! gates of the forward pass, `v`, `d` those of the backward pass, `x` values, `b` readers, `o` sums so far.
 
 use std::fmt::Write;
 
 use super::super::topology::Topology;
 use super::plan::KernelPlan;
 
-/// The update circuit of a topology as a plan cuts it.
+/// The update circuit of a topology, divided by a plan.
 pub struct CutCircuit<'a> {
     /// Inputs, then outputs of every layer.
     widths: &'a [usize],
@@ -20,20 +19,20 @@ pub struct CutCircuit<'a> {
     starts: Vec<(usize, usize)>,
     gates: usize,
     rows: usize,
-    /// Values stay with the invocation that made them.
+    /// Whether values stay in the registers of the invocation that computed them.
     registers: bool,
-    /// Values come from the forward pass.
+    /// Whether values come from the forward pass.
     kept: bool,
-    /// Sums stay with the invocation from group to group.
+    /// Whether sums stay in registers from group to group.
     accumulates: bool,
 }
 
-/// One layer's share of an invocation in one round.
+/// The share of one invocation in a layer, in one round.
 struct LayerShare {
     name: String,
     /// What to add to `lane`.
     offset: usize,
-    /// Lanes that have a gate or a row; `None`: all of them.
+    /// Lanes that have a gate or a row; `None` for all of them.
     lanes: Option<usize>,
 }
 
@@ -57,7 +56,7 @@ impl<'a> CutCircuit<'a> {
         self.widths.len() - 1
     }
 
-    /// Rounds over a layer's outputs or a row of values: `number` is the layer that they belong to.
+    /// Rounds over a layer's outputs or over a row of values: `number` is the layer that they belong to.
     fn parts(&self, number: usize, width: usize) -> Vec<LayerShare> {
         let part = |round: usize| {
             let offset = round * self.invocations;
@@ -75,8 +74,8 @@ impl<'a> CutCircuit<'a> {
         self.parts(n, self.widths[n])
     }
 
-    /// Loads for one part, by name, type and expression. They are guarded if those of lanes that do not need
-    /// them might lie beyond the array: `end` is where it may end, counted from lane 0.
+    /// Loads for one part, by name, type and expression. They are guarded if idle lanes might read beyond the
+    /// array: `end` is where it may end, counted from lane 0.
     fn load(&self, part: &LayerShare, at: usize, end: usize, loads: &[(char, &str, String)]) -> String {
         let inside = at + part.offset + self.invocations <= end;
         match part.lanes.filter(|_| !inside) {
@@ -100,7 +99,7 @@ impl<'a> CutCircuit<'a> {
         }
     }
 
-    /// Wires and gates of a layer, under these letters.
+    /// Loads the wires and gates of a layer, under these letters.
     fn load_gates(&self, n: usize, [wire, gate]: [char; 2]) -> String {
         let start = self.starts[n].0;
         let load = |part: &LayerShare| {
@@ -114,12 +113,12 @@ impl<'a> CutCircuit<'a> {
         self.gate_parts(n).iter().map(load).collect()
     }
 
-    /// Where values of a layer's inputs lie.
+    /// The buffer of a layer's inputs.
     fn buffer(n: usize) -> &'static str {
         if n.is_multiple_of(2) { "EVEN" } else { "ODD" }
     }
 
-    /// `if lane < … {`, if a part does not have all lanes, around lines.
+    /// Wraps lines in `if lane < … {`, if a part does not use all lanes.
     fn guarded(part: &LayerShare, lines: &str) -> String {
         match part.lanes {
             None => format!("    {{\n{lines}    }}\n"),
@@ -127,7 +126,7 @@ impl<'a> CutCircuit<'a> {
         }
     }
 
-    /// What is asked for before anything else: gates of the first two layers.
+    /// The loads that come before everything else: gates of the first two layers.
     pub fn ahead(&self) -> String {
         let names: Vec<String> = (0..self.layers().min(2))
             .flat_map(|n| self.gate_parts(n).into_iter().map(|part| part.name))
@@ -150,8 +149,8 @@ impl<'a> CutCircuit<'a> {
          let gates = seed * GATES + KERNELS * PERCEPTION + lane;\n"
     }
 
-    /// Lines for so many layers, from inputs at EVEN; `after` adds lines for a row's value, given its layer
-    /// and its part, and says whether the value is needed further on.
+    /// Lines for this many layers, from inputs at EVEN. `after` adds lines for a row's value, given its layer
+    /// and its part, and says whether the value is needed later.
     fn forward(&self, layers: usize, after: impl Fn(usize, &LayerShare) -> String, stays: bool) -> String {
         let mut text = String::new();
         for n in 0..self.layers().min(2) {
@@ -182,7 +181,7 @@ impl<'a> CutCircuit<'a> {
         text
     }
 
-    /// Lines that write a row's value down.
+    /// Lines that store a row's value.
     fn keep(&self, n: usize, part: &LayerShare) -> String {
         if n == self.layers() {
             return String::new();
@@ -190,7 +189,7 @@ impl<'a> CutCircuit<'a> {
         format!("        keep(base, lane + {}u, x{});\n", self.starts[n].1 + part.offset, part.name)
     }
 
-    /// Lines that take the inputs' values up, and write them down if asked.
+    /// Lines that load the inputs' values, and store them if `keeps`.
     fn inputs(&self, keeps: bool, stays: bool) -> String {
         let mut text = String::new();
         for part in self.row_parts(0) {
@@ -207,7 +206,7 @@ impl<'a> CutCircuit<'a> {
         text
     }
 
-    /// The region of a step forward.
+    /// The region of a forward step.
     pub fn step(&self) -> String {
         let keep = |n: usize, part: &LayerShare| if self.kept { self.keep(n, part) } else { String::new() };
         format!(
@@ -219,7 +218,7 @@ impl<'a> CutCircuit<'a> {
         )
     }
 
-    /// The region of a step backward: forward again unless values were kept, then back.
+    /// The region of a backward step: forward again unless values were kept, then back.
     pub fn step_back(&self) -> String {
         let keeps = !self.kept && !self.registers;
         let mut text = self.totals();
@@ -252,7 +251,7 @@ impl<'a> CutCircuit<'a> {
         text + "}\n"
     }
 
-    /// What phase `n` needs and no earlier phase loaded, loaded for phases of these distances.
+    /// Loads that phase `n` needs and no earlier phase made, for phases of this distance.
     fn load_for(&self, n: isize, near: bool) -> String {
         let Ok(n) = usize::try_from(n) else { return String::new() };
         if n >= self.layers() {
@@ -284,7 +283,7 @@ impl<'a> CutCircuit<'a> {
         self.gate_parts(n).iter().map(load).collect()
     }
 
-    /// The type of an invocation's sums, how they are taken up, and how they are written down.
+    /// The type of an invocation's sums, and how they are loaded and stored.
     fn totals(&self) -> String {
         let all: Vec<(usize, LayerShare)> = (0..self.layers())
             .filter(|_| self.accumulates)
@@ -312,7 +311,7 @@ impl<'a> CutCircuit<'a> {
         text + "}\n\n"
     }
 
-    /// Who reads the inputs of a layer.
+    /// Loads the readers of a layer's inputs.
     fn load_readers(&self, n: usize) -> String {
         let at = self.starts[n].1;
         let load = |part: &LayerShare| {

@@ -1,4 +1,4 @@
-// The gradients at the coefficients: those of perception gates are added up over channels.
+// The gradients of the coefficients: those of perception gates are summed over channels.
 //
 // Parameters: gates of all seeds, gates of a seed, perception gates of a kernel, kernels; channels,
 // sums of a seed.

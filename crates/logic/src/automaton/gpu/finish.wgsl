@@ -1,7 +1,7 @@
-// The gradient at the first states, from what the last launch of the backward pass sent.
+// The gradient of the first states, from the output of the backward pass's last launch.
 //
-// Parameters: numbers of all states, cells of a seed, channels, whether cells may not fire; height,
-// width, where the neighborhoods' gradients start.
+// Parameters: numbers in all states, cells of a seed, channels, whether some cells may not fire; height, width,
+// the offset of the neighborhoods' gradients.
 
 //{ grid
 const NOWHERE = 0xffffffffu;

@@ -1,5 +1,5 @@
-// Adds up the sums of all workgroups of a seed, always in the same order: eight invocations a column,
-// each takes every eighth workgroup.
+// Adds the sums of all workgroups of a seed, always in the same order: eight invocations per column, each of
+// which takes every eighth workgroup.
 //
 // Parameters: workgroups, columns of 32 of a seed, sums, slots.
 

@@ -1,7 +1,7 @@
 // One step of all cells.
 //
-// Parameters: workgroups, slots, groups, cells; height, width, steps, step; where `source`, `target`,
-// the kept state and the kept activations start (NOWHERE: not kept).
+// Parameters: workgroups, slots, groups, cells; height, width, steps, step; the offsets of `source`, `target`,
+// the kept state and the kept activations (NOWHERE: not kept).
 
 //{ cell
 const NOWHERE = 0xffffffffu;

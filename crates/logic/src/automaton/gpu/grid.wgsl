@@ -1,4 +1,4 @@
-// Where neighbors lie. Part of every text that needs it.
+// Indices of neighbors. Part of every shader that needs it.
 
 const NOWHERE = 0xffffffffu;
 
@@ -8,7 +8,7 @@ const WRAP = true;
 fn neighbor(cell: u32, n: u32, height: u32, width: u32) -> u32 {
     let area = height * width;
     let place = cell % area;
-    // One more than the coordinates, so that nothing is below zero.
+    // One more than the coordinates, so that nothing is negative.
     let y = place / width + n / 3u;
     let x = place % width + n % 3u;
     if WRAP {

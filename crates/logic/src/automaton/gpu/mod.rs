@@ -1,16 +1,16 @@
 //! The two ops as WGSL kernels: one launch per step in each direction.
 //!
 //! A workgroup works on groups of a few cells (usually four), one vector component per cell. An invocation
-//! evaluates one gate for all of them. A step's activations never leave the workgroup, except for scratch
-//! memory of its own. The update circuit is unrolled in the text. Start at [`forward`] and [`backward`];
-//! `plan` says how the work is divided, `text` makes the WGSL.
+//! evaluates one gate for all of them. A step's activations never leave the workgroup, except to its own
+//! scratch memory. The update circuit is unrolled in the text. Start at [`forward`] and [`backward`]; `plan`
+//! divides the work, `text` makes the WGSL.
 //!
-//! The backward pass computes a step's activations again and goes through the layers in reverse. Each
-//! workgroup adds weight gradients to partial sums of its own, which are added in a fixed order at the end.
-//! With many groups of cells, 128 workgroups loop over them and keep their sums in registers.
+//! The backward pass recomputes a step's activations and goes through the layers in reverse. Each workgroup
+//! adds weight gradients to its own partial sums, which are summed in a fixed order at the end. With many
+//! groups of cells, 128 workgroups loop over them and keep their sums in registers.
 //!
-//! Invariant: nothing depends on the order in which workgroups run. Gradients at neighbors are gathered by
-//! the next launch, and each workgroup adds to sums of its own.
+//! Invariant: nothing depends on the order in which workgroups run. Gradients of neighbors are gathered by the
+//! next launch, and each workgroup has its own sums.
 
 mod circuit;
 mod perception;
@@ -26,10 +26,10 @@ use super::op::Policy;
 use plan::{KernelPlan, PassDirection, backward_slots, keeps, registers, spill, sums};
 use text::TextKey;
 
-/// Says in parameters that there is no such place.
+/// Means "none" for offsets in parameters.
 const NOWHERE: u32 = u32::MAX;
 
-/// The states that a launch reads or writes: which array, and where in it.
+/// The states that a launch reads or writes: which array, and at which offset.
 #[derive(Clone, Copy, Debug)]
 struct StateArray {
     argument: usize,
@@ -56,7 +56,7 @@ pub fn forward(extent: &RollOutExtent, limits: &CustomLimits) -> Vec<CustomKerne
         .collect()
 }
 
-/// Two arrays of states in turn, and what stands in for workgroup memory.
+/// Two arrays of states in turn, and the replacement for workgroup memory.
 pub fn forward_scratch(extent: &RollOutExtent) -> Vec<usize> {
     vec![extent.state_len().max(1), extent.state_len().max(1), spill(extent).max(1)]
 }
@@ -66,8 +66,8 @@ pub fn backward(extent: &RollOutExtent, limits: &CustomLimits) -> Vec<CustomKern
     Back::new(extent, limits).launches()
 }
 
-/// Gradients (and what stands in for workgroup memory), sums of workgroups, their totals, activations,
-/// who reads each of them, and for states computed again two arrays in turn and one for all of a segment.
+/// Gradients (and the replacement for workgroup memory), sums of workgroups, their totals, activations, their
+/// readers, and for recomputed states two arrays in turn and one for a whole segment.
 pub fn backward_scratch(extent: &RollOutExtent) -> Vec<usize> {
     let slots = extent.seeds * backward_slots(extent);
     let activations = slots * super::extent::GROUP * extent.topology.activations();
@@ -86,12 +86,12 @@ pub fn backward_scratch(extent: &RollOutExtent) -> Vec<usize> {
     words.into_iter().map(|len| len.max(1)).collect()
 }
 
-/// States, and twice the neighborhoods of all cells.
+/// States, plus twice the neighborhoods of all cells.
 fn gradient_len(extent: &RollOutExtent) -> usize {
     19 * extent.state_len()
 }
 
-/// Launches of steps forward, of the roll-out or once more in its backward pass.
+/// Launches of forward steps, in the roll-out or again in its backward pass.
 struct Stepper<'a> {
     extent: &'a RollOutExtent<'a>,
     plan: KernelPlan,
@@ -144,8 +144,8 @@ struct Back<'a> {
     limits: CustomLimits,
     plan: KernelPlan,
     wgsl: Arc<str>,
-    /// The number of the kept array among the arguments; the gradient at the end comes next, then
-    /// the two results, then scratch.
+    /// The index of the kept array among the arguments; the gradient at the end comes next, then the two
+    /// results, then scratch.
     kept: usize,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Back<'a> {
         Back { extent, limits: *limits, plan, wgsl: text.backward().into(), kept }
     }
 
-    /// The number of a scratch buffer among the arguments.
+    /// The index of a scratch buffer among the arguments.
     fn scratch(&self, n: usize) -> usize {
         self.kept + 4 + n
     }
@@ -188,7 +188,7 @@ impl<'a> Back<'a> {
         kernels
     }
 
-    /// The states between `first`, those before step `start`, and the ones before step `end`.
+    /// Recomputes the states from `first`, those before step `start`, to the ones before step `end`.
     fn again(&self, stepper: &Stepper, first: StateArray, start: usize, end: usize) -> Vec<CustomKernel> {
         let alternate = |step: usize| StateArray { argument: self.scratch(5 + step % 2), offset: 0 };
         let segment = StateArray { argument: self.scratch(7), offset: 0 };
@@ -218,7 +218,7 @@ impl<'a> Back<'a> {
         ])
     }
 
-    /// One step backward; gradients at neighborhoods alternate between two places.
+    /// One step backward; gradients of neighborhoods alternate between two buffers.
     fn step(&self, step: usize, source: StateArray) -> CustomKernel {
         let (extent, states) = (self.extent, self.extent.state_len());
         let places = [states, 10 * states];
@@ -271,7 +271,7 @@ impl<'a> Back<'a> {
     }
 }
 
-/// This many workgroups, folded to fit an adapter.
+/// A grid of this many workgroups, folded to fit the adapter's limits.
 fn grid(count: usize, limits: &CustomLimits) -> [u32; 3] {
     let x = count.clamp(1, limits.workgroups.max(1) as usize);
     [x as u32, count.div_ceil(x).max(1) as u32, 1]

@@ -1,7 +1,7 @@
-//! The WGSL of perception circuits, unrolled: their layers are few and narrow, and what an invocation's
-//! units need from memory is asked for early and kept in registers.
+//! The WGSL of perception circuits, unrolled: their layers are few and narrow, and the loads of an invocation's
+//! units are issued early and kept in registers.
 //!
-//! Invariant: names `w`, `c` and `n` are followed by the layer and the round of the unit they belong to.
+//! Invariant: the names `w`, `c` and `n` are followed by the layer and the round of their unit.
 
 use std::fmt::Write;
 
@@ -15,9 +15,9 @@ struct PerceptionLayer {
     /// Its first gate.
     first: usize,
     gates: usize,
-    /// First row of the values it reads; `None`: the neighborhood.
+    /// First row of the values that it reads; `None` for the neighborhood.
     inputs: Option<usize>,
-    /// First row of its values; `None`: inputs of the update circuit.
+    /// First row of its values; `None` for inputs of the update circuit.
     outputs: Option<usize>,
 }
 
@@ -26,18 +26,18 @@ struct PerceptionUnit {
     name: String,
     /// Its number, as an expression.
     number: String,
-    /// Invocations that have it; `None`: all of them.
+    /// Invocations that have it; `None` for all of them.
     left: Option<usize>,
 }
 
-/// The perception circuits of a topology as a plan cuts them.
+/// The perception circuits of a topology, divided by a plan.
 pub struct Perception {
     layers: Vec<PerceptionLayer>,
     span: usize,
     invocations: usize,
     /// Every block is full.
     even: bool,
-    /// Sums lie in memory of the invocation's own: those of the update circuit need its registers.
+    /// Whether sums are in private memory, because the update circuit's sums need the registers.
     aside: bool,
 }
 
@@ -118,7 +118,7 @@ impl Perception {
         text + "}\n"
     }
 
-    /// The head of a block for a unit if it exists, and its channel does or need not.
+    /// The head of a block for a unit, if the unit exists and, unless `any`, its channel does.
     fn guard(&self, unit: &PerceptionUnit, any: bool) -> String {
         let number = &unit.number;
         let exists = unit.left.map(|left| format!("lane < {left}u"));
@@ -168,12 +168,12 @@ impl Perception {
         text + &self.block_back() + &self.patch_gradient()
     }
 
-    /// First row of the gradients at a layer's operands: after values that are still needed.
+    /// First row of the gradients of a layer's operands: after values that are still needed.
     fn deltas(&self, number: usize) -> usize {
         self.span * self.layers[..number].iter().map(|layer| layer.gates).sum::<usize>()
     }
 
-    /// The function for the gradient at a value that a layer reads: what all gates left that read it.
+    /// The function for the gradient of a value that a layer reads: the sum over all gates that read it.
     fn gradient(&self, number: usize) -> String {
         let layer = &self.layers[number];
         let mut text = format!(
@@ -193,7 +193,7 @@ impl Perception {
         text + "    return g;\n}\n\n"
     }
 
-    /// Gradients at the operands of all layers, from the last to the first.
+    /// Gradients of the operands of all layers, from the last to the first.
     fn block_back(&self) -> String {
         let mut text = String::from(
             "// Gradients at the operands of all layers of the perception circuits, the last layer first, and\n\
@@ -222,7 +222,7 @@ impl Perception {
         text + "}\n\n"
     }
 
-    /// A unit's sums. An index that is known only at run time keeps them out of registers.
+    /// A unit's sums. A dynamic index keeps them out of registers.
     fn noted(&self, name: &str) -> String {
         match self.all_units().position(|(_, unit)| unit.name == name).filter(|_| self.aside) {
             Some(number) => format!("n[parameters[3].z + {number}u]"),
@@ -243,7 +243,7 @@ impl Perception {
         )
     }
 
-    /// The function for the gradient at the neighborhood from the sums over kernels.
+    /// The function for the gradient of the neighborhood, from the sums over kernels.
     fn patch_gradient(&self) -> String {
         let layer = &self.layers[0];
         let mut text = String::from(

@@ -1,4 +1,4 @@
-//! How a roll-out is cut for an adapter: cells per vector, invocations, workgroup memory, slots.
+//! How a roll-out is divided for an adapter: cells per vector, invocations, workgroup memory, slots.
 //!
 //! Invariant: scratch sizes follow from the extent alone, whatever the adapter's limits.
 
@@ -8,66 +8,66 @@ use super::super::extent::{GROUP, RollOutExtent};
 use super::super::op::Policy;
 use super::super::topology::Topology;
 
-/// Workgroups in the backward pass where there are many groups. Each has its own sums, so more of them take
-/// more memory and longer to add up; fewer leave processors idle.
+/// Workgroups in the backward pass, if there are many groups. Each has its own sums, so more of them take more
+/// memory and more time to add up; fewer leave processors idle.
 const SLOTS: usize = 128;
 
-/// Groups of two cells that count as few.
+/// Up to this many groups of two cells count as few.
 const FEW: usize = 256;
 
-/// Cells that are so few that two a vector give no more workgroups than there are processors.
+/// Up to this many cells, two per vector give no more workgroups than there are processors.
 const VERY_FEW: usize = 256;
 
-/// Bytes of sums or of activations of all workgroups in the backward pass, at most: WebGPU binds no
-/// more than 128 MiB by default.
+/// Most bytes of sums or activations of all workgroups in the backward pass: by default WebGPU binds at most
+/// 128 MiB.
 const SLOT_BYTES: usize = 112 << 20;
 
 /// Workgroup memory in WebGPU's default limits.
 const LEAST_MEMORY: usize = 16 << 10;
 
-/// Numbers of activations that an invocation holds, at most.
+/// Most activations that an invocation holds.
 const REGISTERS: usize = 112;
 
-/// Units of a perception layer that one invocation works on, at most: their gates are in registers.
+/// Most units of a perception layer per invocation: their gates are in registers.
 const UNITS: usize = 8;
 
-/// Pairs of kernel and channel at a time, at least, if there are as many.
+/// Fewest pairs of kernel and channel at a time, if there are as many.
 const LEAST_PAIRS: usize = 64;
 
-/// Where the values of a group lie in workgroup memory, counted in vectors of one number per cell. Values
-/// of the update circuit's even layers start at 0.
+/// Offsets of a group's values in workgroup memory, in vectors of one number per cell. Values of the update
+/// circuit's even layers start at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupMemory {
     /// The neighborhood.
     pub patch: usize,
-    /// Values of odd layers, and at other times all of the perception circuits' values.
+    /// Values of odd layers, and at other times all values of the perception circuits.
     pub odd: usize,
-    /// Gradients at the first perception layer's operands, added up over kernels.
+    /// Gradients of the first perception layer's operands, summed over kernels.
     pub summed: usize,
-    /// Gradients at operands, for even and for odd layers.
+    /// Gradients of operands, for even and for odd layers.
     pub deltas: usize,
     /// Length of each of the two.
     pub delta: usize,
-    /// Everything.
+    /// The total length.
     pub len: usize,
 }
 
-/// How the kernels of one op are cut.
+/// How the kernels of one op are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelPlan {
-    /// Cells a vector: 1, 2 or 4.
+    /// Cells per vector: 1, 2 or 4.
     pub lanes: usize,
-    /// Invocations a workgroup.
+    /// Invocations per workgroup.
     pub invocations: usize,
-    /// Channels that perception takes at a time.
+    /// Channels that perception processes at a time.
     pub block: usize,
-    /// Values lie in storage because workgroup memory is too small.
+    /// Whether values are in storage, because workgroup memory is too small.
     pub spilled: bool,
-    /// A step's activations stay with the invocations that made them.
+    /// Whether a step's activations stay in the registers of the invocations that computed them.
     pub registers: bool,
-    /// Sums stay with the invocations that made them as long as a workgroup has groups to work on.
+    /// Whether sums stay in registers while a workgroup loops over its groups.
     pub accumulates: bool,
-    /// Workgroups a seed.
+    /// Workgroups per seed.
     pub slots: usize,
     pub memory: GroupMemory,
 }
@@ -111,16 +111,16 @@ impl KernelPlan {
     }
 }
 
-/// One invocation a gate of the widest layer, if the adapter has as many. Inputs may be a few more: a
-/// workgroup that is larger for them alone is slower.
+/// One invocation per gate of the widest layer, if the adapter allows. There may be a few more inputs: a
+/// workgroup enlarged only for them is slower.
 fn invocations(topology: &Topology, limits: &CustomLimits) -> usize {
     let widest = topology.update[1..].iter().max().copied().unwrap_or(1);
     let pairs = (topology.channels * topology.kernels).min(256);
     (widest.max(pairs).next_multiple_of(32)).clamp(64, limits.invocations.max(64) as usize)
 }
 
-/// The most cells a vector and channels at a time for which everything fits: no fewer than a workgroup's
-/// worth of pairs as long as that is possible.
+/// The most cells per vector and channels at a time for which everything fits, with at least a workgroup's
+/// worth of pairs if possible.
 fn fitting(
     extent: &RollOutExtent,
     limits: &CustomLimits,
@@ -149,12 +149,12 @@ fn fitting(
     })
 }
 
-/// Channels at a time where memory is no question.
+/// Channels at a time if memory does not matter.
 fn spill_block(topology: &Topology) -> usize {
     LEAST_PAIRS.div_ceil(topology.kernels).min(topology.channels)
 }
 
-/// Workgroup memory: the values, neighbors, who fires, and the gradient at the next states.
+/// Bytes of workgroup memory: the values, neighbors, fire flags, and the gradient of the next states.
 fn bytes(topology: &Topology, len: usize, lanes: usize) -> usize {
     4 * lanes * (len + 9 + 1 + topology.channels)
 }
@@ -181,8 +181,8 @@ fn memory(topology: &Topology, block: usize, direction: PassDirection) -> GroupM
     }
 }
 
-/// Rows of one value for all pairs that a perception circuit takes: values of all layers but the last, and
-/// on the way back gradients at both operands of a layer after the values that are still needed.
+/// Rows of one value for all pairs of a perception circuit: values of all layers except the last, and in the
+/// backward pass gradients of both operands of a layer, after the values that are still needed.
 fn rows(widths: &[usize], direction: PassDirection) -> usize {
     let layers = &widths[1..];
     let values = |n: usize| layers[..n].iter().sum::<usize>();
@@ -194,19 +194,19 @@ fn rows(widths: &[usize], direction: PassDirection) -> usize {
     }
 }
 
-/// Sums of a workgroup: of every perception gate for every channel, and of every update gate.
+/// Sums of a workgroup: one per perception gate and channel, and one per update gate.
 pub fn sums(topology: &Topology) -> usize {
     topology.channels * topology.kernels * topology.perception_gates() + topology.update_gates()
 }
 
-/// Whether there are many more groups than processors, so that it matters how many share one and its
-/// caches more than how long one of them takes.
+/// Whether there are many more groups than processors. Then it matters more how many share a processor and its
+/// caches than how long one of them takes.
 fn many(extent: &RollOutExtent) -> bool {
     extent.seeds * extent.cells().div_ceil(2) > FEW
 }
 
-/// Workgroups of one seed in the backward pass, at most. Few groups have a workgroup each; many are spread
-/// evenly over so many workgroups that they stay with their processor and its caches.
+/// Most workgroups of one seed in the backward pass. With few groups, each has its own workgroup; many are
+/// distributed evenly over as many workgroups as stay on their processor and its caches.
 pub fn backward_slots(extent: &RollOutExtent) -> usize {
     let slot_words = (4 * sums(extent.topology)).max(GROUP * extent.topology.activations());
     let (seeds, groups) = (extent.seeds.max(1), extent.cells().div_ceil(2).max(1));
@@ -215,7 +215,7 @@ pub fn backward_slots(extent: &RollOutExtent) -> usize {
     groups.div_ceil(groups.div_ceil(most))
 }
 
-/// Words of scratch that stand in for workgroup memory; none where it is never too small.
+/// Words of scratch that replace workgroup memory; zero if it is never too small.
 pub fn spill(extent: &RollOutExtent) -> usize {
     let topology = extent.topology;
     let needed = memory(topology, 1, PassDirection::Backward).len;
@@ -227,14 +227,14 @@ pub fn spill(extent: &RollOutExtent) -> usize {
         * memory(topology, spill_block(topology), PassDirection::Backward).len
 }
 
-/// Whether a step's activations are few enough to stay in registers, on any adapter: with 256 invocations
-/// and [`GROUP`] cells per vector.
+/// Whether a step's activations are few enough for registers, on any adapter: with 256 invocations and
+/// [`GROUP`] cells per vector.
 pub fn registers(topology: &Topology) -> bool {
     let rows = topology.update.iter().rev().skip(1).map(|width| width.div_ceil(256));
     GROUP * rows.sum::<usize>() <= REGISTERS
 }
 
-/// Whether the forward pass writes down activations, so that no step computes its own again.
+/// Whether the forward pass stores activations, so that no step recomputes its own.
 pub fn keeps(extent: &RollOutExtent) -> bool {
     extent.policy == Policy::KeepAll
 }

@@ -1,7 +1,8 @@
-//! The WGSL of the kernels: a cell's text is part of the kernels', and the circuits are regions ([`WgslText`]).
+//! The WGSL of the kernels: the shader of a cell is included in the kernels, and the circuits are regions
+//! ([`WgslText`]).
 //!
-//! Invariant: the texts depend on the topology, the plan, the policy and whether all cells fire, never on
-//! the grid, the batch, the steps or the seeds; and every file is what rendering its own sample gives.
+//! Invariant: the texts depend on the topology, the plan, the policy and whether all cells fire, never on the
+//! grid, the batch, the steps or the seeds. Every file equals the rendering of its own sample topology.
 
 use farad::WgslText;
 use farad_circuit::Edge;
@@ -18,17 +19,17 @@ const BACKWARD: &str = include_str!("backward.wgsl");
 const BEGIN: &str = include_str!("begin.wgsl");
 const FINISH: &str = include_str!("finish.wgsl");
 
-/// The kernel that gets the backward pass ready.
+/// The kernel that prepares the backward pass.
 pub fn begin(topology: &Topology) -> WgslText {
     WgslText::new(BEGIN).region("parameters", parameters(2 + topology.update.len() - 1))
 }
 
-/// The kernel that makes the gradient at the first states.
+/// The kernel for the gradient of the first states.
 pub fn finish(topology: &Topology) -> WgslText {
     with_grid(FINISH, topology)
 }
 
-/// A text with the grid that it asks for.
+/// A text with the grid functions included.
 fn with_grid(file: &str, topology: &Topology) -> WgslText {
     let grid = WgslText::new(GRID).constant("WRAP", topology.edge == Edge::Wrap);
     WgslText::new(file).region("grid", grid)
@@ -39,12 +40,12 @@ pub struct TextKey<'a> {
     pub topology: &'a Topology,
     pub plan: KernelPlan,
     pub asynchronous: bool,
-    /// The forward pass writes activations down, and the backward pass reads them.
+    /// Whether the forward pass stores activations for the backward pass.
     pub keeps: bool,
 }
 
 impl TextKey<'_> {
-    /// The kernel of a step.
+    /// The kernel of a forward step.
     pub fn forward(&self) -> WgslText {
         let text = WgslText::new(FORWARD).region("cell", self.cell("arena"));
         let first = 4 + self.asynchronous as usize;
@@ -58,7 +59,7 @@ impl TextKey<'_> {
         text.region("outputs", outputs).region("keep", keep).region("update", update)
     }
 
-    /// The kernel of a step backward.
+    /// The kernel of a backward step.
     pub fn backward(&self) -> WgslText {
         let text = WgslText::new(BACKWARD).region("cell", self.cell("gradients"));
         let first = 4 + self.asynchronous as usize;
@@ -159,7 +160,7 @@ impl TextKey<'_> {
         )
     }
 
-    /// A vector from one expression a lane; they get the lane's number and its component of `x`.
+    /// A vector from one expression per lane; they get the lane's index and its component of `x`.
     fn joined(&self, expression: impl Fn(usize, &str) -> String) -> String {
         let parts: Vec<String> =
             self.components().iter().enumerate().map(|(k, x)| expression(k, x)).collect();
@@ -169,7 +170,7 @@ impl TextKey<'_> {
         }
     }
 
-    /// One statement a lane.
+    /// One statement per lane.
     fn each(&self, statement: impl Fn(usize, &str) -> String) -> String {
         self.components().iter().enumerate().map(|(k, x)| format!("    {};\n", statement(k, x))).collect()
     }
@@ -178,7 +179,7 @@ impl TextKey<'_> {
         if self.plan.lanes == 1 { &["x"] } else { &["x.x", "x.y", "x.z", "x.w"][..self.plan.lanes] }
     }
 
-    /// A place in an array where activations of one cell follow each other.
+    /// The index of an activation in an array where those of one cell follow each other.
     fn kept(&self, array: &str, k: usize) -> String {
         format!("{array}[base + {k}u * ACTIVATIONS + row]")
     }
@@ -192,7 +193,7 @@ impl TextKey<'_> {
         format!("fn keep(base: u32, row: u32, x: Lanes) {{\n{lines}}}\n\n")
     }
 
-    /// `keep` of the backward pass, reading what was kept, and where it starts.
+    /// `keep` of the backward pass, reading kept values, and their offset.
     fn activations(&self) -> String {
         let head = "fn activations_of(seed: u32, number: u32, group: u32) -> u32 {";
         if !self.keeps {
@@ -246,7 +247,7 @@ mod tests {
     const LIMITS: CustomLimits =
         CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65535, subgroups: false };
 
-    /// What the files show.
+    /// The topology that the files show.
     fn sample() -> Topology {
         let (perception, update) = (vec![9, 3, 2], vec![14, 12, 6, 2]);
         Topology { channels: 2, kernels: 3, perception, update, edge: Edge::Wrap }

@@ -1,16 +1,16 @@
-//! What is chosen among, on a device.
+//! The candidates of learned wires, on a device.
 
 use farad::{Device, Tensor};
 
 use crate::error::{Error, Result};
 use crate::wires::Shuffler;
 
-/// The candidates of some rows: `k` different inputs each.
+/// The candidates of rows: `k` different inputs each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// Inputs to choose among.
     pub inputs: usize,
-    /// Candidates of a row.
+    /// Candidates per row.
     pub count: usize,
     /// Row by row.
     pub wires: Vec<u32>,
@@ -34,7 +34,8 @@ impl Candidates {
                     deck = (0..inputs as u32).collect();
                     shuffler.shuffle(&mut deck);
                 }
-                // One that the row has already goes back somewhere into the deck, or waits for the next if there is none else.
+                // A candidate that the row already has goes back into the deck, or waits for the next row if no
+                // other is left.
                 let wire = deck.pop().expect("it was filled");
                 match wires[start..].contains(&wire) {
                     false => wires.push(wire),
@@ -54,13 +55,13 @@ impl Candidates {
         Ok(Candidates { inputs, count, wires })
     }
 
-    /// Rows that choose.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.wires.len() / self.count
     }
 
-    /// Who may choose each input: where its list begins and the last one ends, then all lists, ascending; an entry is the
-    /// place of a candidate. `[inputs + 1 + rows · count]`
+    /// The readers of each input: the offsets of the lists and the end of the last, then all lists, ascending;
+    /// an entry is the index of a candidate. `[inputs + 1 + rows · count]`
     fn readers(&self) -> Vec<u32> {
         let mut starts = vec![0u32; self.inputs + 1];
         self.wires.iter().for_each(|&wire| starts[wire as usize + 1] += 1);

@@ -20,7 +20,7 @@ pub fn forward(extent: &ChoiceExtent, weights: &[f32], wires: &[u32], x: &[f32],
     });
 }
 
-/// Some rows of what is chosen. A structure, as closures are not compiled for the vectors that there are.
+/// Some rows of the result. A struct, because closures are not compiled for the machine's vector instructions.
 struct ChosenRows<'a> {
     extent: &'a ChoiceExtent,
     weights: &'a [f32],
@@ -48,7 +48,7 @@ impl WithSimd for ChosenRows<'_> {
     }
 }
 
-/// Gradients at the weights. `[rows, count], [inputs, batch], [rows, batch] -> [rows, count]`
+/// Gradients of the weights. `[rows, count], [inputs, batch], [rows, batch] -> [rows, count]`
 pub fn weights(extent: &ChoiceExtent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let arch = Arch::new();
     each_part(sums, extent.count, extent.count * extent.batch, |first, sums| {
@@ -86,7 +86,7 @@ impl WithSimd for ChoiceWeights<'_> {
     }
 }
 
-/// The sums of some lanes, before they are added up.
+/// The partial sums of the lanes.
 type ChoiceSums = [f32; LANES];
 
 #[inline(always)]
@@ -96,7 +96,7 @@ fn multiply(a: &[f32], b: &[f32], sums: &mut ChoiceSums) {
     }
 }
 
-/// What does not fill all lanes.
+/// Adds the elements that do not fill all lanes, then the lanes.
 #[inline(always)]
 fn finish(a: &[f32], b: &[f32], mut sums: ChoiceSums) -> f32 {
     let whole = a.len() / LANES * LANES;
@@ -115,7 +115,7 @@ fn product(a: &[f32], b: &[f32]) -> f32 {
     finish(a, b, sums)
 }
 
-/// The products of one row with two, read once. More of them do not fit the registers.
+/// The dot products of one row with two others, read once. More of them do not fit in registers.
 #[inline(always)]
 fn products(a: &[f32], b: &[f32], c: &[f32]) -> [f32; 2] {
     let (mut first, mut second) = ([0f32; LANES], [0f32; LANES]);
@@ -126,7 +126,7 @@ fn products(a: &[f32], b: &[f32], c: &[f32]) -> [f32; 2] {
     [finish(a, b, first), finish(a, c, second)]
 }
 
-/// Gradients at the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
+/// Gradients of the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
 pub fn inputs(extent: &ChoiceExtent, weights: &[f32], readers: &[u32], g: &[f32], result: &mut [f32]) {
     let arch = Arch::new();
     let work = extent.batch * weights.len() / extent.inputs.max(1);
@@ -135,7 +135,7 @@ pub fn inputs(extent: &ChoiceExtent, weights: &[f32], readers: &[u32], g: &[f32]
     });
 }
 
-/// Some rows of the inputs' gradients.
+/// Some rows of the gradients of the inputs.
 struct ChoiceInputs<'a> {
     extent: &'a ChoiceExtent,
     weights: &'a [f32],

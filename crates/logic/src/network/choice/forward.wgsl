@@ -1,4 +1,5 @@
-// Weighted sums of candidates for all samples: rows choose, columns are samples. Parameter of its own: candidates of a row.
+// Weighted sums of candidates for all samples: rows choose, columns are samples. Additional parameter:
+// candidates per row.
 
 //{ frame
 alias Value = f32;

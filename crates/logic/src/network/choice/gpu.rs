@@ -9,9 +9,9 @@ const FORWARD: &str = include_str!("forward.wgsl");
 const WEIGHTS: &str = include_str!("weights.wgsl");
 const INPUTS: &str = include_str!("inputs.wgsl");
 
-/// Parts into which sums over the batch are cut at most.
+/// Most parts into which sums over the batch are split.
 const PARTS: usize = 16;
-/// Rows that keep any GPU busy, whatever their number of columns.
+/// With this many rows any GPU is busy, whatever their number of columns.
 const MANY: usize = 1 << 16;
 
 /// Operands: weights, wires, readers, x; result: y.
@@ -32,7 +32,7 @@ pub fn weights(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel
     vec![grid.sums(WgslText::new(WEIGHTS), parts, &[extent.count as u32], &[0, 2, 3, 5], limits), sum]
 }
 
-/// Words of the parts of weights' gradients.
+/// Words in the partial gradients of weights.
 pub fn weights_scratch(extent: &ChoiceExtent) -> Vec<usize> {
     match parts(extent) {
         1 => vec![],
@@ -40,13 +40,13 @@ pub fn weights_scratch(extent: &ChoiceExtent) -> Vec<usize> {
     }
 }
 
-/// Operands: weights, wires, readers, g; result: gradients at x.
+/// Operands: weights, wires, readers, g; result: gradients of x.
 pub fn inputs(extent: &ChoiceExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
     vec![grid.each(WgslText::new(INPUTS), &[extent.count as u32], &[0, 2, 3, 4], limits)]
 }
 
-/// Candidates of all rows, four at a time.
+/// Candidates of all rows, in groups of four.
 fn fours(extent: &ChoiceExtent) -> usize {
     extent.rows * extent.count.div_ceil(4)
 }

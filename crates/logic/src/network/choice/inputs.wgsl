@@ -1,5 +1,5 @@
-// Gradients at the inputs: each gathers from the rows that may choose it, in order. Parameter of its own: candidates of a
-// row.
+// Gradients of the inputs: each gathers from the rows that have it as a candidate, in order. Additional
+// parameter: candidates per row.
 
 //{ frame
 alias Value = f32;
@@ -7,7 +7,7 @@ alias Value = f32;
 //}
 
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
-// Where the list of every input starts and the last ends, then all lists of places.
+// The offsets of the lists of all inputs and the end of the last, then all lists of candidate indices.
 @group(0) @binding(2) var<storage, read> readers: array<u32>;
 @group(0) @binding(3) var<storage, read> g: array<Value>;
 @group(0) @binding(4) var<storage, read_write> result: array<Value>;

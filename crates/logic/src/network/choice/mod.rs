@@ -1,8 +1,8 @@
-//! Learned wires: every row chooses among a few candidates, softly while it learns.
+//! Learned wires: every row chooses among a few candidates, by a softmax while it learns.
 //!
-//! [`choose`] is the op: weighted sums of rows of features, `k` rows per sum. Its gradients are ops of their
-//! own, so that fixed choices cost nothing. Everything is feature-major. [`Candidates`] lists what is chosen
-//! among in both directions, so input gradients gather, like those of gates, and never scatter.
+//! [`choose`] is the op: weighted sums of rows of features, `k` rows per sum. Its gradients are separate ops,
+//! so that fixed choices cost nothing. Everything is feature-major. [`Candidates`] stores the candidates in
+//! both directions, so input gradients are gathers, like those of gates, and never scatters.
 
 mod candidates;
 mod cpu;

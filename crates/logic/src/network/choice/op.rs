@@ -1,4 +1,4 @@
-//! The three ops: what rows choose, and the gradients at their weights and at the inputs.
+//! The three ops: the chosen values, and the gradients of their weights and of the inputs.
 
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
@@ -12,7 +12,7 @@ pub fn choose(weights: &Tensor, arrays: &[Tensor; 2], x: &Tensor) -> Tensor {
     Tensor::custom(ChoiceOp, &[weights, wires, readers, x]).swap_remove(0)
 }
 
-/// Sizes at work.
+/// The sizes of the ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChoiceExtent {
     pub inputs: usize,
@@ -44,11 +44,11 @@ impl ChoiceExtent {
         }
         let extent = ChoiceExtent::of(wires.0, readers.0, x.0.to_vec()[1]);
         if weights.0 != wires.0 {
-            let what = format!("weights do not fit the candidates: {} and {}", weights.0, wires.0);
+            let what = format!("weights do not match the candidates: {} and {}", weights.0, wires.0);
             return Err(OpError::Sizes { op, what, a: weights.0.numel(), b: wires.0.numel() });
         }
         if x.0.to_vec()[0] != extent.inputs {
-            let what = format!("features do not fit the candidates: {}", x.0);
+            let what = format!("features do not match the candidates: {}", x.0);
             return Err(OpError::Sizes { op, what, a: x.0.to_vec()[0], b: extent.inputs });
         }
         Ok(extent)
@@ -58,7 +58,7 @@ impl ChoiceExtent {
         self.rows * self.count
     }
 
-    /// Bytes and operations of any of the three.
+    /// Bytes and operations of any of the three ops.
     fn costs(&self) -> Option<(u64, u64)> {
         let words = 2 * self.places() + (self.inputs + self.rows) * self.batch;
         Some((4 * words as u64, 2 * (self.places() * self.batch) as u64))
@@ -69,11 +69,11 @@ impl ChoiceExtent {
 #[derive(Clone, Copy, Debug, Hash)]
 struct ChoiceOp;
 
-/// Wires, readers, x, g -> gradients at the weights.
+/// Wires, readers, x, g -> gradients of the weights.
 #[derive(Clone, Copy, Debug, Hash)]
 struct ChoiceWeightGradients;
 
-/// Weights, wires, readers, g -> gradients at x.
+/// Weights, wires, readers, g -> gradients of x.
 #[derive(Clone, Copy, Debug, Hash)]
 struct ChoiceInputGradients;
 

@@ -1,4 +1,4 @@
-//! What the ops mean, in `f64`, written for clarity.
+//! The reference of the ops in `f64`, written for clarity.
 
 use super::op::ChoiceExtent;
 
@@ -14,7 +14,7 @@ pub fn forward(extent: &ChoiceExtent, weights: &[f64], wires: &[f64], x: &[f64])
     y
 }
 
-/// Gradients at the weights. `[rows, count], [inputs, batch], [rows, batch] -> [rows, count]`
+/// Gradients of the weights. `[rows, count], [inputs, batch], [rows, batch] -> [rows, count]`
 pub fn weights(extent: &ChoiceExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let (count, batch) = (extent.count, extent.batch);
     let sum = |(place, &wire): (usize, &f64)| {
@@ -24,7 +24,7 @@ pub fn weights(extent: &ChoiceExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Ve
     wires.iter().enumerate().map(sum).collect()
 }
 
-/// Gradients at the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
+/// Gradients of the inputs. `[rows, count], readers, [rows, batch] -> [inputs, batch]`
 pub fn inputs(extent: &ChoiceExtent, weights: &[f64], readers: &[f64], g: &[f64]) -> Vec<f64> {
     let (count, batch) = (extent.count, extent.batch);
     let (starts, entries) = readers.split_at(extent.inputs + 1);

@@ -1,6 +1,6 @@
-// Gradients at the weights of all candidates, summed over some of the samples: part `group.y` takes every column whose
-// block is that part's, counting in turn. Four candidates of a row are taken together, so that gradients are read once.
-// Rows are fours of candidates. Parameter of its own: candidates of a row.
+// Gradients of the weights of all candidates, summed over a part of the samples: part `group.y` takes every
+// `parts`-th block of columns. Four candidates of a row are computed together, so that gradients are read once.
+// Rows are groups of four candidates. Additional parameter: candidates per row.
 
 //{ frame
 alias Value = f32;
@@ -29,7 +29,7 @@ fn main(
     let lane = local & ((1u << shift) - 1u);
     let row = four / of_row;
     let place = row * count + four % of_row * 4u;
-    // A row's last four may be fewer: then the last of them is computed again.
+    // A row's last group may have fewer than four: then the last candidate is computed again.
     let last = min(count - four % of_row * 4u, 4u) - 1u;
     var a = Value();
     var b = Value();

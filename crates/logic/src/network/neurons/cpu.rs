@@ -8,14 +8,14 @@ use super::op::NeuronExtent;
 use super::{CANDIDATES, reads_first, reads_second};
 use crate::row_grid::cpu::{LANES, row};
 
-/// A candidate's operands for some samples: zeros where it has none.
+/// A candidate's operands for some samples: zeros if it has none.
 struct NeuronOperands<'a> {
     a: &'a [f32],
     b: &'a [f32],
     c: [f32; 4],
 }
 
-/// The operands of a row's candidate; `zeros` stand for what lies beyond the inputs.
+/// The operands of a row's candidate; `zeros` replace what lies beyond the inputs.
 #[inline(always)]
 fn operands<'a>(
     extent: &NeuronExtent,
@@ -48,7 +48,8 @@ pub fn forward(extent: &NeuronExtent, weights: &[f32], wires: &[u32], x: &[f32],
     });
 }
 
-/// What one neuron gives at one place. A structure, as closures are not compiled for the vectors that there are.
+/// The output of one neuron at one position. A struct, because closures are not compiled for the machine's
+/// vector instructions.
 struct NeuronOutputs<'a> {
     extent: &'a NeuronExtent,
     weights: &'a [f32],
@@ -74,7 +75,7 @@ impl WithSimd for NeuronOutputs<'_> {
     }
 }
 
-/// Gradients at the weights. `[rows, 16, 2], [inputs, batch], [rows, batch] -> [neurons, 16]`
+/// Gradients of the weights. `[rows, 16, 2], [inputs, batch], [rows, batch] -> [neurons, 16]`
 pub fn weights(extent: &NeuronExtent, wires: &[u32], x: &[f32], g: &[f32], sums: &mut [f32]) {
     let (arch, zeros) = (Arch::new(), vec![0f32; extent.batch]);
     sums.par_chunks_mut(CANDIDATES).enumerate().for_each(|(neuron, sums)| {
@@ -82,7 +83,7 @@ pub fn weights(extent: &NeuronExtent, wires: &[u32], x: &[f32], g: &[f32], sums:
     });
 }
 
-/// The gradients at one neuron's weights.
+/// The gradients of one neuron's weights.
 struct NeuronWeights<'a> {
     extent: &'a NeuronExtent,
     wires: &'a [u32],
@@ -108,7 +109,7 @@ impl WithSimd for NeuronWeights<'_> {
     }
 }
 
-/// The sum over samples of a gradient times what a candidate gives.
+/// The sum over samples of a gradient times a candidate's output.
 #[inline(always)]
 fn product(g: &[f32], NeuronOperands { a, b, c }: &NeuronOperands) -> f32 {
     let mut sums = [0f32; LANES];
@@ -126,7 +127,7 @@ fn product(g: &[f32], NeuronOperands { a, b, c }: &NeuronOperands) -> f32 {
     sums.iter().sum()
 }
 
-/// Gradients at the inputs. `[neurons, 16], readers, [inputs, batch], [rows, batch] -> [inputs, batch]`
+/// Gradients of the inputs. `[neurons, 16], readers, [inputs, batch], [rows, batch] -> [inputs, batch]`
 pub fn inputs(
     extent: &NeuronExtent,
     weights: &[f32],
@@ -145,7 +146,7 @@ pub fn inputs(
     });
 }
 
-/// The gradients at one input.
+/// The gradients of one input.
 struct NeuronInputs<'a> {
     extent: &'a NeuronExtent,
     weights: &'a [f32],

@@ -1,4 +1,5 @@
-// What neurons give for all samples: rows are neurons by places, columns samples. Parameter of its own: places of a neuron.
+// The outputs of neurons for all samples: rows are neurons by positions, columns samples. Additional parameter:
+// positions per neuron.
 
 //{ frame
 alias Value = f32;

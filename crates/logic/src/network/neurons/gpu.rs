@@ -1,5 +1,5 @@
-//! The ops as WGSL kernels over neurons, places or inputs, and columns of samples. What the sixteen candidates compute is
-//! written out, so that none reads an operand that its function does not have.
+//! The ops as WGSL kernels over neurons, positions or inputs, and columns of samples. The sixteen candidates
+//! are unrolled, so that none reads an operand that its function does not use.
 
 use farad::{CustomKernel, CustomLimits, WgslText};
 use farad_circuit::Gate;
@@ -12,10 +12,10 @@ const FORWARD: &str = include_str!("forward.wgsl");
 const WEIGHTS: &str = include_str!("weights.wgsl");
 const INPUTS: &str = include_str!("inputs.wgsl");
 
-/// Parts into which sums are cut at most.
+/// Most parts into which sums are split.
 const PARTS: usize = 64;
 
-/// Code for one candidate: reads its operands `a{n}` and `b{n}`, then what `line` makes of its function.
+/// Code for one candidate: loads its operands `a{n}` and `b{n}`, then what `line` makes of its function.
 fn slot(gate: Gate, line: &dyn Fn(usize, &str) -> String) -> String {
     let n = gate.number() as usize;
     let [constant, first, second, both] = gate.coefficients();
@@ -82,7 +82,7 @@ pub fn weights(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel
     }
 }
 
-/// Words of the parts of weights' gradients.
+/// Words in the partial gradients of weights.
 pub fn weights_scratch(extent: &NeuronExtent) -> Vec<usize> {
     match parts(extent) {
         1 => vec![],
@@ -90,7 +90,8 @@ pub fn weights_scratch(extent: &NeuronExtent) -> Vec<usize> {
     }
 }
 
-/// Few neurons of many places are cut into many parts, many neurons into one: a block of columns after the other.
+/// Few neurons with many positions are split into many parts, many neurons into one: block after block of
+/// columns.
 fn parts(extent: &NeuronExtent) -> usize {
     let grid = RowGrid::new(extent.neurons, extent.batch);
     let items = extent.places * grid.blocks();
@@ -98,7 +99,7 @@ fn parts(extent: &NeuronExtent) -> usize {
     items.min(few).clamp(1, PARTS)
 }
 
-/// Operands: weights, table, readers, x, g; result: gradients at x.
+/// Operands: weights, table, readers, x, g; result: gradients of x.
 pub fn inputs(extent: &NeuronExtent, limits: &CustomLimits) -> Vec<CustomKernel> {
     let grid = RowGrid::new(extent.inputs, extent.batch);
     let text = with_inputs(extent, INPUTS);

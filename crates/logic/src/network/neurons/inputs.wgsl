@@ -1,4 +1,5 @@
-// Gradients at the inputs: each gathers from the candidates that read it, in order. Parameter of its own: places of a neuron.
+// Gradients of the inputs: each gathers from the candidates that read it, in order. Additional parameter:
+// positions per neuron.
 
 //{ frame
 alias Value = f32;
@@ -9,8 +10,8 @@ const INPUTS = 8u;
 
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
 @group(0) @binding(2) var<storage, read> table: array<vec4<f32>>;
-// Where the list of every input starts and the last ends, then all lists, two words a reader: twice the candidate, and one
-// more if the input is its second operand; then the other operand.
+// The offsets of the lists of all inputs and the end of the last, then all lists, two words per reader: twice
+// the candidate, plus one if the input is its second operand; then the other operand.
 @group(0) @binding(3) var<storage, read> readers: array<u32>;
 @group(0) @binding(4) var<storage, read> x: array<Value>;
 @group(0) @binding(5) var<storage, read> g: array<Value>;

@@ -1,15 +1,14 @@
-//! Neurons that choose among sixteen candidates, each with a function and two wires of its own.
+//! Neurons that choose among sixteen candidates, each with its own function and two wires.
 //!
-//! Candidate `k` computes function number `k` of its own two operands. While the neuron learns, a softmax
-//! over all sixteen weights them. The likeliest one is the gate that it becomes. [`Reach`] says what
-//! candidates may read. A frozen layer is a plain layer of gates.
+//! Candidate `k` computes function number `k` of its own two operands. While the neuron learns, it is a softmax
+//! mixture of all sixteen. The most likely one is the gate that it becomes. [`Reach`] defines what candidates
+//! may read. A frozen layer is a plain layer of gates.
 //!
-//! [`CompactLayer::review`] examines the neurons on the host every few hundred steps. Neurons whose entropy
-//! no longer changes draw new candidates. So a neuron tries many wires without paying for all of them at
-//! once. The lists of readers are rebuilt; shapes stay, so nothing is compiled.
+//! [`CompactLayer::review`] examines the neurons on the host every few hundred steps. Neurons whose entropy no
+//! longer changes draw new candidates. So a neuron tries many wires without paying for all of them at once. The
+//! lists of readers are rebuilt; shapes do not change, so nothing is recompiled.
 //!
-//! Invariant: what a layer draws depends on its seed and on the number of the review only, and is stored with
-//! it.
+//! Invariant: what a layer draws depends only on its seed and the number of the review, and is stored with it.
 
 mod cpu;
 mod gpu;
@@ -33,17 +32,17 @@ use op::neurons;
 use reach::OUTSIDE;
 pub use reach::Reach;
 
-/// Candidates of a neuron: one for every function of two operands.
+/// Candidates per neuron: one for every function of two operands.
 pub const CANDIDATES: usize = 16;
-/// The logit of the candidate that a neuron begins with: nine parts of ten beside fifteen others.
+/// The initial logit of a neuron's first candidate: nine tenths against fifteen others.
 const STRENGTH: f32 = 4.905_275;
-/// The stream of what is drawn.
+/// The random stream of drawn candidates.
 const DRAWN: u32 = 0x6c64_7277;
-/// How much of a neuron's average entropy stays from one step to the next.
+/// The decay of a neuron's average entropy per step.
 const MEMORY: f32 = 0.99;
-/// An average that moves less than this between two looks stands still.
+/// An average that moves less than this between two reviews counts as constant.
 const STILL: f32 = 5e-4;
-/// From this chance on, a candidate that stands still has won; below the other, none will.
+/// At or above this probability, a candidate of a constant neuron has won; below the other, none will.
 const WON: f32 = 0.95;
 const LOST: f32 = 0.4;
 
@@ -59,17 +58,17 @@ fn reads_second(gate: Gate) -> bool {
     second != 0 || both != 0
 }
 
-/// A layer of neurons that choose among candidates with wires of their own.
+/// A layer of neurons that choose among candidates, each with its own wires.
 /// `[inputs, batch] -> [neurons · places, batch]`
 #[derive(Clone, Debug, Module)]
 pub struct CompactLayer {
     /// `[neurons, 16]`
     pub logits: Parameter,
-    /// What was drawn for every candidate: two operands within the reach. `[neurons, 32]`
+    /// The drawn operands of every candidate: two within the reach. `[neurons, 32]`
     drawn: Buffer,
-    /// For every neuron the average of its entropy, and for how many steps it has stood still. `[neurons, 2]`
+    /// For every neuron its average entropy, and for how many steps that was constant. `[neurons, 2]`
     course: Buffer,
-    /// The mean entropy at the last look, and whether the layer is frozen. `[2]`
+    /// The mean entropy at the last review, and whether the layer is frozen. `[2]`
     standing: Buffer,
     #[module(skip)]
     reach: Reach,
@@ -77,7 +76,7 @@ pub struct CompactLayer {
     seed: u64,
     #[module(skip)]
     stream: u64,
-    /// Everything on the device where it was needed last.
+    /// Everything on the device where it was last used.
     #[module(skip)]
     placed: Arc<Mutex<Option<PlacedNeurons>>>,
 }
@@ -87,36 +86,38 @@ struct PlacedNeurons {
     device: Device,
     /// Table, wires and readers.
     arrays: [Tensor; 3],
-    /// The gates that it is for good, on their wires: coefficients for every place.
+    /// The final gates on their wires, if frozen: coefficients for every position.
     frozen: Option<(Tensor, LayerWiring)>,
 }
 
-/// When a layer is looked at.
+/// The parameters of a review.
 #[derive(Clone, Copy, Debug)]
 pub struct Review {
-    /// Its number, from 1 on: what is drawn depends on it.
+    /// Its number, starting at 1: what is drawn depends on it.
     pub number: u64,
-    /// Steps since the last one.
+    /// Steps since the last review.
     pub steps: u64,
-    /// For how many steps a neuron's average must stand still before it draws again; none: nothing is drawn.
+    /// For how many steps a neuron's average must be constant before it redraws; `None` means that nothing is
+    /// drawn.
     pub patience: Option<u64>,
 }
 
-/// What a look at a layer has changed.
+/// What a review has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reviewed {
-    /// Neurons that have drawn again, whose logits began anew.
+    /// Neurons that have redrawn candidates, whose logits were reset.
     pub redrawn: Vec<usize>,
-    /// Whether the mean entropy of the layer stood still.
+    /// Whether the mean entropy of the layer was constant.
     pub still: bool,
 }
 
 impl CompactLayer {
-    /// A layer whose candidates are drawn from a place of a seed. It begins by passing first operands on.
+    /// A layer whose candidates are drawn from a position in a seed's stream. It initially passes first
+    /// operands through.
     pub fn new(reach: Reach, seed: u64, stream: u64) -> Result<CompactLayer> {
         let (inputs, outputs) = (reach.inputs(), reach.neurons());
         if inputs.min(outputs).min(reach.places()) == 0 {
-            let what = "a layer has inputs and neurons";
+            let what = "a layer needs inputs and neurons";
             return Err(Error::Wiring { what, inputs, outputs, found: 0, wanted: 1 });
         }
         let (cpu, neurons) = (Device::cpu(), reach.neurons());
@@ -143,17 +144,17 @@ impl CompactLayer {
         self.reach
     }
 
-    /// Bits that come in.
+    /// Input bits.
     pub fn inputs(&self) -> usize {
         self.reach.inputs()
     }
 
-    /// Bits that come out.
+    /// Output bits.
     pub fn outputs(&self) -> usize {
         self.reach.neurons() * self.reach.places()
     }
 
-    /// The layer on features by samples. `[inputs, batch] -> [outputs, batch]`
+    /// The layer on feature-major data. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let logits = self.logits.value();
@@ -173,8 +174,8 @@ impl CompactLayer {
         neurons(&weights, &arrays, x)
     }
 
-    /// Looks at how sure neurons are: where that has stood still, those that are sure keep their gate and draw the other
-    /// candidates anew, and those that cannot decide draw all. Waits for the device.
+    /// Reviews how sure neurons are. Where that is constant, those that are sure keep their gate and redraw the
+    /// other candidates, and those that cannot decide redraw all. Waits for the device.
     pub fn review(&self, review: &Review) -> Result<Reviewed> {
         let mut logits = self.logits.value().to_vec::<f32>()?;
         let mut drawn = self.drawn.value().to_vec::<u32>()?;
@@ -206,7 +207,7 @@ impl CompactLayer {
         Ok(Reviewed { redrawn, still })
     }
 
-    /// Draws candidates of one neuron anew, if it is sure or cannot decide; whether it did.
+    /// Redraws candidates of one neuron, if it is sure or cannot decide; returns whether it did.
     fn redraw(
         &self,
         neuron: usize,
@@ -239,12 +240,12 @@ impl CompactLayer {
         true
     }
 
-    /// Whether the layer is what it will be for good.
+    /// Whether the layer is frozen.
     pub fn is_frozen(&self) -> Result<bool> {
         Ok(self.standing.value().to_vec::<f32>()?[1] != 0.0)
     }
 
-    /// Makes the layer its likeliest gates, for good; the layers behind it go on learning.
+    /// Freezes the layer to its most likely gates; the layers after it continue to learn.
     pub fn freeze(&self) -> Result<()> {
         let standing = self.standing.value();
         let mean = standing.to_vec::<f32>()?[0];
@@ -253,7 +254,7 @@ impl CompactLayer {
         Ok(())
     }
 
-    /// Forgets what was computed from candidates, after something else put others in.
+    /// Drops what was computed from candidates, after these were replaced.
     pub fn refresh(&self) {
         *self.placed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         if self.is_frozen().unwrap_or(false) {
@@ -261,7 +262,7 @@ impl CompactLayer {
         }
     }
 
-    /// The likeliest gates, one a neuron, and what was drawn for each.
+    /// The most likely gates, one per neuron, and the drawn operands of each.
     fn chosen(&self) -> Result<Vec<(Gate, [u32; 2])>> {
         let gates = hard_gates(&self.logits.value().to_vec::<f32>()?);
         let drawn = self.drawn.value().to_vec::<u32>()?;
@@ -272,7 +273,7 @@ impl CompactLayer {
         Ok(gates.into_iter().zip(drawn.chunks_exact(2 * CANDIDATES)).map(own).collect())
     }
 
-    /// The likeliest gate of every neuron at every place, and the inputs that it reads, or [`OUTSIDE`].
+    /// The most likely gate of every neuron at every position, and the inputs that it reads, or [`OUTSIDE`].
     fn hard(&self) -> Result<Vec<(Gate, [u32; 2])>> {
         let chosen = self.chosen()?.into_iter().enumerate();
         let at_places = |(neuron, (gate, drawn)): (usize, (Gate, [u32; 2]))| {
@@ -282,7 +283,7 @@ impl CompactLayer {
         Ok(chosen.flat_map(at_places).collect())
     }
 
-    /// Adds the likeliest gates at every place to a netlist.
+    /// Adds the most likely gates at every position to a netlist.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
         let zero = netlist.gate(Gate::FALSE, Wire::NONE, Wire::NONE);
         let wire = |input: u32| if input == OUTSIDE { zero } else { values[input as usize] };
@@ -312,7 +313,8 @@ impl CompactLayer {
         Ok(PlacedNeurons { device: device.clone(), arrays, frozen })
     }
 
-    /// Coefficients and wires of the likeliest gates. A gate that reads beyond the edge becomes the one that it is there.
+    /// Coefficients and wires of the most likely gates. A gate that reads beyond the edge is simplified
+    /// accordingly.
     fn gates_for_good(&self, device: &Device) -> Result<(Tensor, LayerWiring)> {
         let hard = self.hard()?;
         let coefficients: Vec<f32> = hard
@@ -332,7 +334,7 @@ impl CompactLayer {
     }
 }
 
-/// Logits that begin with one candidate.
+/// Logits that prefer one candidate.
 fn first_logits(candidate: usize) -> [f32; CANDIDATES] {
     std::array::from_fn(|n| if n == candidate { STRENGTH } else { 0.0 })
 }
@@ -356,7 +358,7 @@ fn entropy(chances: &[f32]) -> f32 {
     chances.iter().map(|&chance| if chance > 0.0 { -chance * chance.ln() } else { 0.0 }).sum()
 }
 
-/// Takes a neuron's entropy into its average, and counts the steps for which that stood still.
+/// Updates a neuron's average entropy, and counts the steps for which it was constant.
 fn follow(course: &mut [f32], entropy: f32, memory: f32, steps: u64) {
     let before = course[0];
     course[0] = if before < 0.0 { entropy } else { memory * before + (1.0 - memory) * entropy };

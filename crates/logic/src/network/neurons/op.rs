@@ -1,12 +1,12 @@
-//! The three ops: what neurons give, and the gradients at their weights and at the inputs.
+//! The three ops: the outputs of neurons, and the gradients of their weights and of the inputs.
 
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
 use super::{CANDIDATES, cpu, gpu, reference};
 use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
 
-/// What neurons give at all their places: `Σ weights[n, k] · gate_k(a, b)`, where candidate `k` reads its own two inputs.
-/// `arrays` are the table of the sixteen functions, wires and readers.
+/// The outputs of neurons at all their positions: `Σ weights[n, k] · gate_k(a, b)`, where candidate `k` reads
+/// its own two inputs. `arrays` are the table of the sixteen functions, wires and readers.
 /// `[neurons, 16], [inputs, batch] -> [neurons · places, batch]`
 #[track_caller]
 pub fn neurons(weights: &Tensor, arrays: &[Tensor; 3], x: &Tensor) -> Tensor {
@@ -14,7 +14,7 @@ pub fn neurons(weights: &Tensor, arrays: &[Tensor; 3], x: &Tensor) -> Tensor {
     Tensor::custom(Neurons, &[weights, table, wires, readers, x]).swap_remove(0)
 }
 
-/// Sizes at work.
+/// The sizes of the ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeuronExtent {
     pub inputs: usize,
@@ -29,7 +29,7 @@ impl NeuronExtent {
         NeuronExtent { inputs: x[0], neurons, places, batch: x[1] }
     }
 
-    /// Neurons times places.
+    /// Neurons times positions.
     pub fn rows(&self) -> usize {
         self.neurons * self.places
     }
@@ -53,7 +53,7 @@ impl NeuronExtent {
         let extent = NeuronExtent::of(weights.0[0], wires.0, x.0);
         let fits = weights.0[1] == CANDIDATES && wires.0[0] == extent.rows() && wires.0[1] == CANDIDATES;
         if !fits {
-            let what = format!("weights do not fit the candidates: {} and {}", weights.0, wires.0);
+            let what = format!("weights do not match the candidates: {} and {}", weights.0, wires.0);
             return Err(OpError::Sizes { op, what, a: weights.0.numel(), b: wires.0.numel() });
         }
         Ok(extent)
@@ -73,13 +73,13 @@ impl NeuronExtent {
 #[derive(Clone, Copy, Debug, Hash)]
 struct Neurons;
 
-/// Wires, x, g -> gradients at the weights of so many neurons.
+/// Wires, x, g -> gradients of the weights of this many neurons.
 #[derive(Clone, Copy, Debug, Hash)]
 struct NeuronWeightGradients {
     neurons: usize,
 }
 
-/// Weights, table, readers, x, g -> gradients at x.
+/// Weights, table, readers, x, g -> gradients of x.
 #[derive(Clone, Copy, Debug, Hash)]
 struct NeuronInputGradients;
 

@@ -1,44 +1,44 @@
-//! What the candidates of a layer may read, and where that lies.
+//! What the candidates of a layer may read, and the indices of these inputs.
 
 use farad::data::Random;
 use farad_circuit::Gate;
 
 use super::{CANDIDATES, reads_first, reads_second};
 
-/// What lies beyond the edge, where zeros are.
+/// Means an operand beyond the edge, which is zero.
 pub const OUTSIDE: u32 = u32::MAX;
 
-/// What candidates choose their two operands among.
+/// From what candidates draw their two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// All of so many inputs; every neuron has one place.
+    /// From all inputs; every neuron has one position.
     All {
-        /// Bits that come in.
+        /// Input bits.
         inputs: usize,
         /// Neurons.
         neurons: usize,
     },
-    /// A window of one channel of a picture, the same at every place; beyond the edge there are zeros.
+    /// From a window of one channel of a picture, the same at every position; beyond the edge are zeros.
     Window {
-        /// Bits of a pixel that come in.
+        /// Input bits per pixel.
         channels: usize,
-        /// How many of these lie beside each other, pixel by pixel.
+        /// How many of these are adjacent, pixel by pixel.
         beside: usize,
         /// Pixels from top to bottom.
         height: usize,
         /// Pixels from left to right.
         width: usize,
-        /// Neurons, each a channel of what comes out.
+        /// Neurons, each of which makes one output channel.
         kernels: usize,
         /// Pixels along a side of the window.
         window: usize,
-        /// Pixels from place to place.
+        /// Stride in pixels.
         stride: usize,
     },
 }
 
 impl Reach {
-    /// Bits that come in.
+    /// Input bits.
     pub fn inputs(&self) -> usize {
         match *self {
             Reach::All { inputs, .. } => inputs,
@@ -46,7 +46,7 @@ impl Reach {
         }
     }
 
-    /// Neurons with candidates of their own.
+    /// Neurons that have their own candidates.
     pub fn neurons(&self) -> usize {
         match *self {
             Reach::All { neurons, .. } => neurons,
@@ -54,7 +54,7 @@ impl Reach {
         }
     }
 
-    /// Rows and columns of places.
+    /// Rows and columns of positions.
     pub fn grid(&self) -> (usize, usize) {
         match *self {
             Reach::All { .. } => (1, 1),
@@ -62,12 +62,12 @@ impl Reach {
         }
     }
 
-    /// Places of every neuron.
+    /// Positions per neuron.
     pub fn places(&self) -> usize {
         self.grid().0 * self.grid().1
     }
 
-    /// Operands that there are to draw.
+    /// The number of operands to draw from.
     fn choices(&self) -> usize {
         match *self {
             Reach::All { inputs, .. } => inputs,
@@ -83,7 +83,7 @@ impl Reach {
         [first as u32, (second + usize::from(second >= first && choices > 1)) as u32]
     }
 
-    /// The input that a neuron's operand is at one of its places.
+    /// The input of a neuron's operand at one of its positions.
     pub(super) fn input(&self, neuron: usize, drawn: u32, place: usize) -> u32 {
         let Reach::Window { channels, beside, height, width, window, stride, .. } = *self else {
             return drawn;
@@ -100,7 +100,8 @@ impl Reach {
         (pixel * beside + channel % beside) as u32
     }
 
-    /// The inputs of all candidates at all places, from what was drawn for each neuron. `[neurons · places, 16, 2]`
+    /// The inputs of all candidates at all positions, from the drawn operands of each neuron.
+    /// `[neurons · places, 16, 2]`
     pub fn wires(&self, drawn: &[u32]) -> Vec<u32> {
         let mut wires = Vec::with_capacity(drawn.len() * self.places());
         for (neuron, own) in drawn.chunks_exact(2 * CANDIDATES).enumerate() {
@@ -111,9 +112,9 @@ impl Reach {
         wires
     }
 
-    /// Who reads each input: where its list begins and the last one ends, then all lists, two words per reader: twice the
-    /// candidate (sixteen times the row and the slot), and one more if the input is its second operand; then the other
-    /// operand. What edges leave free at the end is zero.
+    /// The readers of each input: the offsets of the lists and the end of the last, then all lists, two words
+    /// per reader. The first is twice the candidate (sixteen times the row plus the slot), plus one if the
+    /// input is its second operand. The second is the other operand. Unused words at the end are zero.
     pub fn readers(&self, wires: &[u32]) -> Vec<u32> {
         let inputs = self.inputs();
         let mut starts = vec![0u32; inputs + 1];
@@ -134,7 +135,8 @@ impl Reach {
     }
 }
 
-/// Calls a function with every operand that a candidate's function has: its code, the input, and the other operand.
+/// Calls a function with every operand that a candidate's function uses: its code, the input, and the other
+/// operand.
 fn each_read(wires: &[u32], mut run: impl FnMut(u32, u32, u32)) {
     for (candidate, pair) in wires.chunks_exact(2).enumerate() {
         let gate = Gate::ALL[candidate % CANDIDATES];
@@ -155,7 +157,7 @@ mod tests {
         let reach =
             Reach::Window { channels: 2, beside: 2, height: 4, width: 4, kernels: 3, window: 3, stride: 2 };
         assert_eq!((reach.inputs(), reach.neurons(), reach.grid()), (32, 3, (2, 2)));
-        // The middle of the window, at all places, of the second channel.
+        // The middle of the window, at all positions, of the second channel.
         assert_eq!([0, 1, 2, 3].map(|place| reach.input(1, 4, place)), [1, 5, 17, 21]);
         assert_eq!(reach.input(0, 0, 0), OUTSIDE);
         assert_eq!(reach.input(0, 0, 3), 2 * 5);

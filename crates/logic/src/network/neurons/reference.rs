@@ -1,4 +1,4 @@
-//! What the ops mean, in `f64`, written for clarity.
+//! The reference of the ops in `f64`, written for clarity.
 
 use farad_circuit::Gate;
 
@@ -46,7 +46,7 @@ pub fn forward(extent: &NeuronExtent, weights: &[f64], wires: &[f64], x: &[f64])
     y
 }
 
-/// Gradients at the weights. `[rows, 16, 2], [inputs, batch], [rows, batch] -> [neurons, 16]`
+/// Gradients of the weights. `[rows, 16, 2], [inputs, batch], [rows, batch] -> [neurons, 16]`
 pub fn weights(extent: &NeuronExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; extent.neurons * CANDIDATES];
     for (row, slot, sample) in each(extent) {
@@ -56,7 +56,7 @@ pub fn weights(extent: &NeuronExtent, wires: &[f64], x: &[f64], g: &[f64]) -> Ve
     sums
 }
 
-/// Gradients at the inputs. `[neurons, 16], readers, [inputs, batch], [rows, batch] -> [inputs, batch]`
+/// Gradients of the inputs. `[neurons, 16], readers, [inputs, batch], [rows, batch] -> [inputs, batch]`
 pub fn inputs(extent: &NeuronExtent, weights: &[f64], readers: &[f64], x: &[f64], g: &[f64]) -> Vec<f64> {
     let batch = extent.batch;
     let (starts, lists) = readers.split_at(extent.inputs + 1);

@@ -1,6 +1,6 @@
-// Gradients at the weights of all neurons, summed over some of their places and samples: part `group.y` takes every place
-// and block of columns that is that part's, counting in turn.
-// Rows are neurons. Parameter of its own: places of a neuron.
+// Gradients of the weights of all neurons, summed over a part of their positions and samples: part `group.y`
+// takes every `parts`-th position and block of columns. Rows are neurons. Additional parameter: positions per
+// neuron.
 
 //{ frame
 alias Value = f32;

@@ -1,6 +1,6 @@
-// Gradients at the leaves of the largest squares, and sums over some cells and samples of those at the coefficients: part
-// `group.y` of a kernel's takes every 256 items that are that part's, counting in turn.
-// parameters: kernels, samples, parts.
+// Gradients of the leaves of the largest squares, and of the coefficients, summed over a part of the cells and
+// samples: part `group.y` of a kernel takes every `parts`-th block of 256 items. parameters: kernels, samples,
+// parts.
 
 // The sizes of the stage.
 const CHANNELS = 1u;

@@ -1,21 +1,21 @@
 //! The ops on the CPU: threads over trees, vectors over the batch.
 //!
-//! Samples are taken [`LANES`] at a time, so results depend neither on the number of threads nor on the vectors that the
-//! processor has.
+//! Samples are processed [`LANES`] at a time, so results depend neither on the number of threads nor on the
+//! processor's vectors.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::geometry::{Geometry, Packing};
 
-/// Samples at once, and partial sums of a sum over the batch.
+/// Samples per vector, and partial sums of a sum over the batch.
 const LANES: usize = 16;
 /// Most nodes of a tree.
 const NODES: usize = 2 * 64 - 1;
 
 type TreeLanes = [f32; LANES];
 
-/// A stage at work.
+/// A stage with its operands.
 pub struct Stage<'a> {
     pub geometry: &'a Geometry,
     pub batch: usize,
@@ -32,7 +32,7 @@ impl Stage<'_> {
         &self.coefficients[kernel * numbers..][..numbers]
     }
 
-    /// Where a kernel's leaves lie at a square of a cell.
+    /// The inputs of a kernel's leaves at a square of a cell.
     fn places(&self, kernel: usize, cell: usize, square: usize) -> [Option<usize>; 64] {
         let geometry = self.geometry;
         let (down, right) = geometry.position(cell, square);
@@ -50,7 +50,7 @@ impl Stage<'_> {
         places
     }
 
-    /// What comes out, and from which squares.
+    /// The outputs, and from which squares they came.
     pub fn forward(&self, y: &mut [f32], largest: &mut [u32]) {
         let (batch, cells) = (self.batch, self.geometry.cells());
         let words = Packing::of(batch).words(batch);
@@ -98,7 +98,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Gradients at the gates' coefficients, whose slopes these are, and at the leaves of the largest squares.
+    /// Gradients of the gates' coefficients (`slopes`), and of the leaves of the largest squares.
     pub fn backward(
         &self,
         slopes: &[f32],
@@ -167,7 +167,7 @@ impl Stage<'_> {
     }
 }
 
-/// All cells of a kernel. A structure, as closures are not compiled for the vectors that there are.
+/// All cells of a kernel. A struct, because closures are not compiled for the machine's vector instructions.
 struct KernelCells<'a> {
     stage: &'a Stage<'a>,
     kernel: usize,
@@ -223,7 +223,7 @@ fn evaluate(c: &[f32], nodes: &mut [TreeLanes; NODES]) {
     }
 }
 
-/// Gradients from the root of a tree down to its leaves, and what they add to the coefficients'.
+/// Gradients from the root of a tree down to its leaves; accumulates those of the coefficients.
 #[inline(always)]
 fn descend(
     c: &[f32],
@@ -247,7 +247,7 @@ fn descend(
     }
 }
 
-/// Gradients at the inputs from those at the leaves.
+/// Gradients of the inputs from those of the leaves.
 pub fn inputs(
     geometry: &Geometry,
     batch: usize,

@@ -18,7 +18,7 @@ const CELLS = 64u;
 const LEAVES = 2u;
 const GATES = 1u;
 
-// Which square was the largest, for the samples of an invocation, and that in one word.
+// Which square was the largest, for the samples of an invocation, and how that is packed in one word.
 //{ whole
 alias Whole = u32;
 fn packed(which: Whole) -> u32 {

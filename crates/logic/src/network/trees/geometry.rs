@@ -1,13 +1,13 @@
-//! The sizes of a stage of trees, and where leaves lie.
+//! The sizes of a stage of trees, and the positions of leaves.
 
 use farad::{DType, OpError, Shape};
 
-/// The sizes that the ops of a stage depend on, beside the batch.
+/// The sizes that the ops of a stage depend on, besides the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    /// Bits of a pixel that come in.
+    /// Input bits per pixel.
     pub channels: usize,
-    /// How many of these lie beside each other, pixel by pixel.
+    /// How many of these are adjacent, pixel by pixel.
     pub beside: usize,
     /// Pixels from top to bottom.
     pub height: usize,
@@ -17,9 +17,9 @@ pub struct Geometry {
     pub kernels: usize,
     /// Levels of gates.
     pub depth: usize,
-    /// Pixels by which windows reach over the edges above and left.
+    /// Pixels by which windows extend beyond the upper and left edges.
     pub offset: usize,
-    /// Cells from top to bottom: squares of positions whose OR comes out.
+    /// Cells from top to bottom: squares of positions that are combined by OR.
     pub rows: usize,
     /// Cells from left to right.
     pub columns: usize,
@@ -33,51 +33,53 @@ impl Geometry {
         1 << self.depth
     }
 
-    /// Gates of a tree. Gate `n` reads nodes `2n` and `2n + 1`, where nodes are the leaves and then the gates.
+    /// Gates per tree. Gate `n` reads nodes `2n` and `2n + 1`, where nodes are the leaves and then the gates.
     pub fn gates(&self) -> usize {
         self.leaves() - 1
     }
 
-    /// Squares of positions.
+    /// Number of cells.
     pub fn cells(&self) -> usize {
         self.rows * self.columns
     }
 
-    /// Bits that come in.
+    /// Input bits.
     pub fn inputs(&self) -> usize {
         self.channels * self.height * self.width
     }
 
-    /// Bits that come out.
+    /// Output bits.
     pub fn outputs(&self) -> usize {
         self.kernels * self.cells()
     }
 
-    /// Where a square's position lies: down and right.
+    /// The position of a square of a cell: down and right.
     pub fn position(&self, cell: usize, square: usize) -> (usize, usize) {
         let (row, column) = (cell / self.columns, cell % self.columns);
         (row * self.pool + square / self.pool, column * self.pool + square % self.pool)
     }
 
-    /// The input that a leaf reads at a position; none beyond the edge, where zeros are.
+    /// The input that a leaf reads at a position; `None` beyond the edge, where it is zero.
     pub fn place(&self, leaf: Leaf, (down, right): (usize, usize)) -> Option<usize> {
         let y = (down + leaf.down).checked_sub(self.offset).filter(|&y| y < self.height)?;
         let x = (right + leaf.right).checked_sub(self.offset).filter(|&x| x < self.width)?;
         Some(self.start(leaf.channel) + (y * self.width + x) * self.beside)
     }
 
-    /// Where the first pixel of a channel lies.
+    /// The index of the first pixel of a channel.
     fn start(&self, channel: usize) -> usize {
         channel / self.beside * self.height * self.width * self.beside + channel % self.beside
     }
 
-    /// A leaf as the kernels see it: where its channel begins, and how far down and right of the window's corner.
+    /// A leaf as the kernels see it: the index of its channel, and its offset down and right from the window's
+    /// corner.
     pub fn words(&self, leaf: Leaf) -> [u32; 3] {
         [self.start(leaf.channel), leaf.down, leaf.right].map(|word| word as u32)
     }
 
-    /// Who reads each channel: where its list begins and the last one ends, then all lists, three words per entry: the
-    /// leaf's number among all trees', and how far down and right. `[channels + 1 + 3 · kernels · leaves]`
+    /// The readers of each channel: the offsets of the lists and the end of the last, then all lists, three
+    /// words per entry: the leaf's index over all trees, and its offset down and right.
+    /// `[channels + 1 + 3 · kernels · leaves]`
     pub fn readers(&self, leaves: &[Leaf]) -> Vec<u32> {
         let mut lists = vec![vec![]; self.channels];
         for (number, leaf) in leaves.iter().enumerate() {
@@ -97,7 +99,7 @@ impl Geometry {
         (channel, pixel % area / self.width, pixel % self.width)
     }
 
-    /// The cell and its square whose window's corner lies so that a leaf reads a pixel, if there is one.
+    /// The cell and square at which a leaf with this offset reads a pixel, if there is one.
     pub fn cell_of(&self, (y, x): (usize, usize), (down, right): (usize, usize)) -> Option<(usize, usize)> {
         let y = (y + self.offset).checked_sub(down).filter(|&y| y < self.rows * self.pool)?;
         let x = (x + self.offset).checked_sub(right).filter(|&x| x < self.columns * self.pool)?;
@@ -105,7 +107,7 @@ impl Geometry {
         Some((cell, y % self.pool * self.pool + x % self.pool))
     }
 
-    /// The shapes of coefficients, slopes, leaves, readers and inputs for so many samples.
+    /// The shapes of coefficients, slopes, leaves, readers and inputs for this many samples.
     pub fn operands(&self, batch: usize) -> [(Shape, DType); 5] {
         let gates = Shape::new(&[self.kernels, self.gates(), 4]);
         let leaves = self.kernels * self.leaves();
@@ -118,7 +120,7 @@ impl Geometry {
         ]
     }
 
-    /// The shapes of what comes out, and of which square of each cell it came from.
+    /// The shapes of the outputs, and of the squares that they came from.
     pub fn results(&self, batch: usize) -> [(Shape, DType); 2] {
         let words = Packing::of(batch).words(batch);
         [
@@ -127,7 +129,7 @@ impl Geometry {
         ]
     }
 
-    /// The shape of the gradients at leaves.
+    /// The shape of the gradients of leaves.
     pub fn at_leaves(&self, batch: usize) -> Shape {
         Shape::new(&[self.kernels * self.leaves() * self.cells(), batch])
     }
@@ -137,7 +139,7 @@ impl Geometry {
         (self.outputs() * self.pool * self.pool * self.gates() * batch) as u64
     }
 
-    /// Says what is wrong with the operands of a stage.
+    /// Checks the operands of a stage.
     pub fn check(&self, operands: &[(Shape, DType)]) -> Result<usize, OpError> {
         let op = "trees";
         let [.., (x, _)] = operands else { return Err(OpError::Arity { op, got: 0, least: 5 }) };
@@ -153,7 +155,7 @@ impl Geometry {
                 return Err(OpError::DTypes { op, lhs: dtype, rhs: kind });
             }
             if shape != wanted {
-                let what = format!("an operand has the wrong shape: {shape} where {wanted} fits");
+                let what = format!("an operand has the wrong shape: {shape}, expected {wanted}");
                 return Err(OpError::Sizes { op, what, a: shape.numel(), b: wanted.numel() });
             }
         }
@@ -161,7 +163,7 @@ impl Geometry {
     }
 }
 
-/// What a leaf reads: a channel, and how far from the window's corner.
+/// What a leaf reads: a channel, and the offset from the window's corner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     pub channel: usize,
@@ -169,7 +171,8 @@ pub struct Leaf {
     pub right: usize,
 }
 
-/// How the squares that were largest are stored: a byte each if samples come by four, else a word.
+/// How the indices of the largest squares are stored: one byte each if the number of samples is a multiple of
+/// four, otherwise one word each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     Bytes,
@@ -177,7 +180,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// For so many samples.
+    /// For this many samples.
     pub fn of(batch: usize) -> Packing {
         if batch.is_multiple_of(4) { Packing::Bytes } else { Packing::Words }
     }
@@ -190,7 +193,7 @@ impl Packing {
         }
     }
 
-    /// Puts the square of a sample into a row of zeros.
+    /// Stores the square of a sample in a row of zeros.
     pub fn put(self, row: &mut [u32], sample: usize, square: usize) {
         match self {
             Packing::Bytes => row[sample / 4] |= (square as u32) << (8 * (sample % 4)),

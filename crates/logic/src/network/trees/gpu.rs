@@ -1,4 +1,4 @@
-//! The ops as WGSL kernels. A tree is written out gate by gate, so that its nodes are registers.
+//! The ops as WGSL kernels. A tree is unrolled gate by gate, so that its nodes are registers.
 
 use farad::{CustomKernel, CustomLimits, WgslText};
 
@@ -9,7 +9,7 @@ const FORWARD: &str = include_str!("forward.wgsl");
 const BACKWARD: &str = include_str!("backward.wgsl");
 const INPUTS: &str = include_str!("inputs.wgsl");
 
-/// The largest squares of four samples, and how they are one word.
+/// The largest squares of four samples, packed in one word.
 const FOUR_PACKED: &str = "\
 alias Whole = vec4<u32>;
 fn packed(which: Whole) -> u32 {
@@ -28,11 +28,11 @@ const ONE_OF_FOUR: &str =
 
 /// Invocations of a workgroup of the backward pass.
 const WORKGROUP: usize = 256;
-/// Items that one invocation of it takes at least, where there are as many.
+/// Fewest items per invocation of it, if there are as many.
 const ITEMS: usize = 8;
-/// Workgroups of it that are enough for any GPU.
+/// This many workgroups of it are enough for any GPU.
 const GROUPS: usize = 4096;
-/// Parts into which sums are cut at most.
+/// Most parts into which sums are split.
 const PARTS: usize = 64;
 
 /// A file with the sizes of a stage.
@@ -64,7 +64,7 @@ fn nodes(geometry: &Geometry) -> String {
     leaves.chain(gates).chain([root]).collect()
 }
 
-/// Code that goes from `upstream` down to the leaves: `g0` and so on, into sums `s0` and so on.
+/// Code for the gradients from `upstream` down to the leaves: `g0` and so on, and the sums `s0` and so on.
 fn slopes(geometry: &Geometry) -> String {
     let mut text = format!("let g{} = upstream;\n", 2 * geometry.gates());
     for n in (0..geometry.gates()).rev() {
@@ -82,7 +82,7 @@ fn slopes(geometry: &Geometry) -> String {
     text
 }
 
-/// A text with a region for samples by four, if they come so.
+/// A text with a region for samples in groups of four, if there are such groups.
 fn by_four(text: WgslText, batch: usize, region: &str, lines: &str) -> WgslText {
     match Packing::of(batch) {
         Packing::Words => text,
@@ -97,8 +97,8 @@ pub fn forward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<
     vec![grid.each(by_four(text, batch, "whole", FOUR_PACKED), &[], &[0, 2, 4, 5, 6], limits)]
 }
 
-/// Operands: coefficients, slopes, leaves, x, the largest squares, g; results: sums, gradients at leaves; scratch: parts,
-/// if there are several.
+/// Operands: coefficients, slopes, leaves, x, the largest squares, g; results: sums, gradients of leaves;
+/// scratch: parts, if there are several.
 pub fn backward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
     let gates = geometry.gates();
     let each = |line: &dyn Fn(usize) -> String| (0..gates).map(line).collect::<String>();
@@ -128,7 +128,7 @@ pub fn backward(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec
     }
 }
 
-/// Words of the parts of weights' gradients.
+/// Words in the partial gradients of weights.
 pub fn backward_scratch(geometry: &Geometry, batch: usize) -> Vec<usize> {
     match parts(geometry, batch) {
         1 => vec![],
@@ -141,7 +141,7 @@ fn parts(geometry: &Geometry, batch: usize) -> usize {
     wanted.min(GROUPS / geometry.kernels.max(1)).clamp(1, PARTS)
 }
 
-/// Operands: readers, the largest squares, gradients at leaves; result: gradients at x.
+/// Operands: readers, the largest squares, gradients of leaves; result: gradients of x.
 pub fn inputs(geometry: &Geometry, batch: usize, limits: &CustomLimits) -> Vec<CustomKernel> {
     let text = by_four(sized(INPUTS, geometry), batch, "whole", FOUR_UNPACKED);
     let grid = RowGrid::new(geometry.inputs(), batch);

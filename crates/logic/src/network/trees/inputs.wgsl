@@ -1,4 +1,5 @@
-// Gradients at the inputs: each gathers from the leaves that read its channel, where theirs was the largest square.
+// Gradients of the inputs: each gathers from the leaves that read its channel, where their square was the
+// largest.
 
 //{ frame
 alias Value = f32;
@@ -26,7 +27,7 @@ fn unpacked(word: u32) -> Whole {
 }
 //}
 
-// Where the list of every channel starts and the last ends, then all lists: leaf, down, right.
+// The offsets of the lists of all channels and the end of the last, then all lists: leaf, down, right.
 @group(0) @binding(1) var<storage, read> readers: array<u32>;
 @group(0) @binding(2) var<storage, read> largest: array<u32>;
 @group(0) @binding(3) var<storage, read> at_leaves: array<Value>;

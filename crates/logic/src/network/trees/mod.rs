@@ -1,11 +1,12 @@
-//! Convolutions of logic: trees of gates over windows, the same at every position, then the OR of neighbors.
+//! Logic convolutions: trees of gates over windows, the same at every position, followed by the OR of
+//! neighbors.
 //!
-//! A whole stage is one kernel in each direction. A tree is written out gate by gate, and its nodes are
-//! registers. Gradients at leaves are gathered by the inputs, so there are no atomics. Hard gates that learn
-//! like soft ones take values from one set of coefficients and gradients from another.
+//! A whole stage is one kernel in each direction. A tree is unrolled gate by gate, and its nodes are registers.
+//! Gradients of leaves are gathered by the inputs, so there are no atomics. Hard gates with soft gradients take
+//! values from one set of coefficients and gradients from another.
 //!
-//! [`Trees`] is the stage, [`TreeShape`] its sizes as a user gives them and `geometry` as the ops need them;
-//! `op` has the ops.
+//! [`Trees`] is the stage, [`TreeShape`] has its sizes as a user gives them and `geometry` as the ops need
+//! them; `op` has the ops.
 
 mod cpu;
 mod geometry;
@@ -26,41 +27,41 @@ use crate::wires::Shuffler;
 use geometry::{Geometry, Leaf};
 use op::trees;
 
-/// How decidedly gates begin to pass their first operand on.
+/// The initial preference of gates for passing their first operand through.
 const STRENGTH: f32 = 5.0;
-/// Positions along a side of a cell at most: which of them is the largest is a byte.
+/// Most positions along a side of a cell: the index of the largest must fit in a byte.
 const LARGEST_POOL: usize = 15;
 
 /// The sizes of a stage of trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeShape {
-    /// Bits of a pixel that come in.
+    /// Input bits per pixel.
     pub channels: usize,
-    /// How many of these lie beside each other, pixel by pixel, as a thermometer's do; 1: channels are planes.
+    /// How many of these are adjacent, pixel by pixel, as in a thermometer code; with 1, channels are planes.
     pub beside: usize,
     /// Pixels from top to bottom.
     pub height: usize,
     /// Pixels from left to right.
     pub width: usize,
-    /// Trees, each a channel of what comes out.
+    /// Trees, each of which makes one output channel.
     pub kernels: usize,
     /// Levels of gates: a tree has `2^depth` leaves.
     pub depth: usize,
-    /// Pixels along a side of the window that leaves are drawn from.
+    /// Side of the window that leaves are drawn from, in pixels.
     pub window: usize,
-    /// Whether windows reach over the edge, so that there are as many positions as pixels.
+    /// Whether windows extend beyond the edge, so that there are as many positions as pixels.
     pub padded: bool,
-    /// Channels that one tree reads at most.
+    /// Most channels that one tree reads.
     pub reads: usize,
-    /// Positions along a side of the squares whose OR comes out; 1: every position.
+    /// Side of the squares of positions that are combined by OR; with 1, there is an output per position.
     pub pool: usize,
 }
 
 /// Trees of gates over windows of a picture: `[channels · height · width, batch] -> [kernels · out · out, batch]`.
 ///
-/// Leaves are drawn once for every kernel, gates are learned, and both are the same at all positions. Where windows reach
-/// over the edge they read zeros. In soft passes the OR of positions is their maximum, and only the first of the largest has a
-/// gradient.
+/// Leaves are drawn once for every kernel, gates are learned, and both are the same at all positions. Beyond
+/// the edge, windows read zeros. In soft passes the OR of positions is their maximum, and only the first of the
+/// largest has a gradient.
 #[derive(Clone, Debug, Module)]
 pub struct Trees {
     levels: Vec<TreeLevel>,
@@ -70,7 +71,7 @@ pub struct Trees {
     geometry: Geometry,
     #[module(skip)]
     leaves: Arc<Vec<Leaf>>,
-    /// Leaves and readers, and the gate table, where they were needed last.
+    /// Leaves and readers, and the gate table, on the device where they were last used.
     #[module(skip)]
     placed: Arc<Mutex<Option<PlacedTrees>>>,
 }
@@ -98,7 +99,7 @@ impl TreeShape {
         }
     }
 
-    /// The sizes as ops need them, or what is wrong with them.
+    /// The sizes as the ops need them, or what is wrong with them.
     fn geometry(&self) -> Result<Geometry> {
         let TreeShape { channels, beside, height, width, kernels, depth, window, reads, pool, .. } = *self;
         let refuse = |what, found, wanted| {
@@ -107,7 +108,7 @@ impl TreeShape {
         };
         let least = [channels, height, width, kernels, depth, window, reads, pool].into_iter().min();
         if least == Some(0) {
-            return refuse("trees have sizes of at least 1", 0, 1);
+            return refuse("trees need sizes of at least 1", 0, 1);
         }
         if depth > 6 {
             return refuse("trees have at most 6 levels", depth, 6);
@@ -121,7 +122,7 @@ impl TreeShape {
             return refuse("the square of an OR is larger than the picture", pool, most);
         }
         if beside == 0 || !channels.is_multiple_of(beside) {
-            return refuse("channels do not come in such groups", channels, beside);
+            return refuse("the groups do not divide the channels", channels, beside);
         }
         let offset = if self.padded { window / 2 } else { 0 };
         let (rows, columns) = (down / pool, right / pool);
@@ -130,7 +131,7 @@ impl TreeShape {
 }
 
 impl Trees {
-    /// Trees whose leaves are drawn from a place of a seed.
+    /// Trees whose leaves are drawn from a position in a seed's stream.
     pub fn new(shape: TreeShape, seed: u64, stream: u64) -> Result<Trees> {
         let geometry = shape.geometry()?;
         let mut shuffler = Shuffler::new(seed, stream);
@@ -143,7 +144,7 @@ impl Trees {
         Ok(Trees { levels, shape, geometry, leaves: Arc::new(leaves), placed: Arc::default() })
     }
 
-    /// The trees with gates that begin by passing their first operand on with this logit.
+    /// The trees with gates that initially pass their first operand through, with this logit.
     pub fn passing(self, strength: f32) -> Trees {
         for level in &self.levels {
             let gates = level.logits.value().shape()[0];
@@ -157,28 +158,28 @@ impl Trees {
         self.shape
     }
 
-    /// Height and width of what comes out.
+    /// Height and width of the output.
     pub fn pooled(&self) -> (usize, usize) {
         (self.geometry.rows, self.geometry.columns)
     }
 
-    /// Bits that come in.
+    /// Input bits.
     pub fn inputs(&self) -> usize {
         self.geometry.inputs()
     }
 
-    /// Bits that come out.
+    /// Output bits.
     pub fn outputs(&self) -> usize {
         self.geometry.outputs()
     }
 
-    /// Gates of the circuit, ORs included.
+    /// Gates of the circuit, including the ORs.
     pub fn gates(&self) -> usize {
         let squares = self.shape.pool * self.shape.pool;
         self.outputs() * (squares * self.geometry.gates() + squares - 1)
     }
 
-    /// The stage on features by samples. `[inputs, batch] -> [outputs, batch]`
+    /// The stage on feature-major data. `[inputs, batch] -> [outputs, batch]`
     #[track_caller]
     pub fn features(&self, x: &Tensor, pass: Pass) -> Tensor {
         let logits = self.logits();
@@ -209,7 +210,7 @@ impl Trees {
         Tensor::concat(&levels.iter().collect::<Vec<_>>(), 1)
     }
 
-    /// Adds the likeliest gates at every position to a netlist, and the ORs.
+    /// Adds the most likely gates at every position to a netlist, and the ORs.
     pub fn add_to(&self, netlist: &mut Netlist, values: &[Wire]) -> Result<Vec<Wire>> {
         let (geometry, count) = (&self.geometry, self.geometry.leaves());
         let gates = hard_gates(&self.logits().to_vec::<f32>()?);
@@ -255,7 +256,7 @@ impl Trees {
     }
 }
 
-/// The leaves of one tree: places of the window, none twice as long as there are others.
+/// The leaves of one tree: positions in the window, without repetition as long as there are others.
 fn leaves(shape: &TreeShape, shuffler: &mut Shuffler) -> Vec<Leaf> {
     let TreeShape { channels, depth, window, reads, .. } = *shape;
     let mut all: Vec<usize> = (0..channels).collect();

@@ -1,8 +1,9 @@
-//! The three ops of a stage: what its trees give, the gradients at gates and leaves, and those at the inputs.
+//! The three ops of a stage: the outputs of its trees, the gradients of gates and leaves, and those of the
+//! inputs.
 //!
-//! A whole tree is one invocation, and so are the squares of a cell. Between the inputs and the OR of a cell
-//! nothing is stored but which square was the largest. Only that square has a gradient; it is computed again
-//! from the inputs.
+//! A whole tree is one invocation, and so are the squares of a cell. Between the inputs and the OR of a cell,
+//! only the index of the largest square is stored. Only that square has a gradient; it is recomputed from the
+//! inputs.
 
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, Tensor, Var, Words};
 
@@ -10,8 +11,8 @@ use super::geometry::{Geometry, Leaf};
 use super::{cpu, gpu, reference};
 use crate::gates::{GATE_FLOPS, INPUT_FLOPS, WEIGHT_FLOPS};
 
-/// The largest outputs of trees over cells. Values come from `coefficients`, gradients from `slopes`: the same for soft
-/// gates, others where hard gates learn as soft ones do. `arrays` are leaves and readers.
+/// The largest outputs of trees over cells. Values come from `coefficients`, gradients from `slopes`: the same
+/// for soft gates, different for hard gates that learn as soft ones do. `arrays` are leaves and readers.
 /// `[kernels, gates, 4], [kernels, gates, 4], [inputs, batch] -> [outputs, batch]`
 #[track_caller]
 pub fn trees(
@@ -30,11 +31,11 @@ pub fn trees(
 #[derive(Clone, Copy, Debug, Hash)]
 struct TreeStage(Geometry);
 
-/// Coefficients, slopes, leaves, x, the largest squares, g -> gradients at the slopes, and at leaves.
+/// Coefficients, slopes, leaves, x, the largest squares, g -> gradients of the slopes, and of leaves.
 #[derive(Clone, Copy, Debug, Hash)]
 struct TreeGradients(Geometry);
 
-/// Readers, the largest squares, gradients at leaves -> gradients at x.
+/// Readers, the largest squares, gradients of leaves -> gradients of x.
 #[derive(Clone, Copy, Debug, Hash)]
 struct TreeInputGradients(Geometry);
 
@@ -166,7 +167,7 @@ impl CustomOp for TreeInputGradients {
     }
 }
 
-/// Leaves from the words that kernels see.
+/// Leaves from the words that kernels use.
 fn leaves_of(geometry: &Geometry, words: &[f64]) -> Vec<Leaf> {
     let channel = |start: usize| {
         let area = geometry.height * geometry.width * geometry.beside;

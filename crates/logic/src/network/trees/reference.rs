@@ -1,4 +1,4 @@
-//! What the ops mean, in `f64`, written for clarity.
+//! The reference of the ops in `f64`, written for clarity.
 
 use super::geometry::{Geometry, Leaf, Packing};
 
@@ -12,7 +12,7 @@ fn nodes(c: &[f64], leaves: impl Iterator<Item = f64>) -> Vec<f64> {
     nodes
 }
 
-/// A stage at work.
+/// A stage with its operands.
 pub struct ReferenceStage<'a> {
     pub geometry: &'a Geometry,
     pub batch: usize,
@@ -35,7 +35,7 @@ impl ReferenceStage<'_> {
         nodes(&self.coefficients[kernel * gates..][..gates], own.map(read))
     }
 
-    /// What comes out, and from which squares.
+    /// The outputs, and from which squares they came.
     pub fn forward(&self) -> [Vec<f64>; 2] {
         let (cells, batch) = (self.geometry.cells(), self.batch);
         let packing = Packing::of(batch);
@@ -60,7 +60,7 @@ impl ReferenceStage<'_> {
         [y, largest.into_iter().map(f64::from).collect()]
     }
 
-    /// Gradients at the gates' coefficients, whose slopes these are, and at the leaves of the largest squares.
+    /// Gradients of the gates' coefficients (`slopes`), and of the leaves of the largest squares.
     pub fn backward(&self, slopes: &[f64], largest: &[u32], g: &[f64]) -> [Vec<f64>; 2] {
         let (cells, batch) = (self.geometry.cells(), self.batch);
         let (gates, leaves) = (self.geometry.gates(), self.geometry.leaves());
@@ -91,7 +91,7 @@ impl ReferenceStage<'_> {
     }
 }
 
-/// Gradients at the inputs from those at the leaves.
+/// Gradients of the inputs from those of the leaves.
 pub fn inputs(
     geometry: &Geometry,
     batch: usize,
