@@ -9,7 +9,7 @@
 //! HTML export, in a frame without an origin. Which kinds have circuits, and what a run learns, comes from
 //! the command's tables ([`KindsShown`]).
 //!
-//! `guard` decides which requests are answered (by Host, Origin, and what browsers say of the asking page)
+//! `farad-web` decides which requests are answered (by Host, Origin, and what browsers say of the asking page)
 //! and adds the headers. `library` decides which files are served (names as text first, then without links,
 //! by known endings). The page (`page/`) is plain files without a framework. Names and reports reach it as
 //! text only, and its policy forbids inline scripts and requests to other hosts. `server` has the routes.
@@ -30,7 +30,6 @@ mod assets;
 mod circuits;
 mod details;
 mod error;
-mod guard;
 mod library;
 mod rows;
 #[cfg(test)]
