@@ -36,6 +36,7 @@ pub use watch::WatchOptions;
 
 use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
 use crate::look::{HELP, brief, examples};
+use crate::serve::{SERVE_EXAMPLES, ServeOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,6 +51,7 @@ More examples:
   farad train --list                   everything that can be learned
   farad eval runs/checkerboard-2       how good the circuit is
   farad predict runs/mnist-1 --data picture.png
+  farad serve runs/mnist-1             predictions over HTTP, and a page to try them
   farad export runs/checkerboard-2 --format verilog --out hardware
   farad generate runs/lm-1 --prompt \"The\"
   farad bench --device cpu --filter matmul,softmax
@@ -66,6 +68,7 @@ Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
   FARAD_TUNING=tuning.json             tiles that `farad tune` chose
   FARAD_CACHE=DIR                      where compiled GPU pipelines are kept (off: nowhere)
+  FARAD_TOKEN=TEXT                     what requests to `farad serve` must carry
   FARAD_DATA=data                      where data sets are looked for first
   FARAD_DEBUG=plan,passes,wgsl,time,nan
                                        show programs, graphs, shaders, kernel times; find the first NaN
@@ -129,6 +132,9 @@ pub enum Command {
     /// Show runs in the browser while they train
     #[command(after_help = brief(DASHBOARD_EXAMPLES), after_long_help = examples(DASHBOARD_EXAMPLES))]
     Dashboard(DashboardOptions),
+    /// Answer with predictions or text over HTTP
+    #[command(after_help = brief(SERVE_EXAMPLES), after_long_help = examples(SERVE_EXAMPLES))]
+    Serve(ServeOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = brief(BENCH_EXAMPLES), after_long_help = examples(BENCH_EXAMPLES))]
     Bench(BenchOptions),

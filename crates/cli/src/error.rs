@@ -14,6 +14,8 @@ pub enum Error {
     Language(#[from] farad_lm::Error),
     #[error(transparent)]
     Dashboard(#[from] farad_dashboard::Error),
+    #[error(transparent)]
+    Serve(#[from] farad_serve::Error),
     #[error(
         "run: not a language model: {path} is a run of kind {kind}\nhelp: `farad train lm --data FILE` makes one; `farad runs` lists what there is"
     )]

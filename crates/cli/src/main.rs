@@ -39,6 +39,7 @@ mod processor;
 mod profile;
 mod repair;
 mod runs;
+mod serve;
 mod simulate;
 mod source;
 mod subscribe;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Chat(options) => lm::chat::run(&options),
         Command::Runs(options) => runs::run(&options),
         Command::Dashboard(options) => dashboard::run(&options),
+        Command::Serve(options) => serve::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Tune(options) => tune::run(&options),
         Command::Completions(options) => completions::run(&options),

@@ -7,7 +7,7 @@ use std::io::Write;
 use farad::fit::{HitCount, SampleOrigin, Unseen};
 use farad::run::visible;
 use farad::train::{Outputs, Prediction, Predictor, Signature};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::arguments::PredictOptions;
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::kinds::KINDS;
 use crate::look::{self, Table, left, percent, right};
 use crate::profile::{self, Profiling};
 use crate::source::open_run;
-use model::ModelInUse;
+pub use model::ModelInUse;
 
 /// Samples that are looked at together.
 const BATCH: usize = 256;
@@ -142,28 +142,8 @@ fn object(
         SampleOrigin::File(path) => json!({ "file": path.display().to_string() }),
         SampleOrigin::Row(row) => json!({ "row": row }),
     };
-    match said {
-        Prediction::Class { class, probabilities } => {
-            object["class"] = outputs.class(*class).into();
-            if probabilities.is_some() {
-                let ranked = said.ranked().into_iter().take(top.unwrap_or(usize::MAX));
-                let all: Map<String, Value> =
-                    ranked.map(|(class, likely)| (outputs.class(class), likely.into())).collect();
-                object["probabilities"] = all.into();
-            }
-        }
-        Prediction::Numbers(numbers) => {
-            object["value"] = match (outputs, &numbers[..]) {
-                (_, [number]) => json!(number),
-                (Outputs::Numbers(names), all) if names.len() == all.len() => names
-                    .iter()
-                    .cloned()
-                    .zip(all.iter().map(|&number| json!(number)))
-                    .collect::<Map<_, _>>()
-                    .into(),
-                (_, all) => json!(all),
-            };
-        }
+    for (key, value) in said.object(outputs, top) {
+        object[key] = value;
     }
     if let Some(target) = target {
         object["target"] = if let [one] = target { json!(one) } else { json!(target) };

@@ -8,7 +8,7 @@
 //! export, in a frame without an origin. Which kinds of training have circuits, and what a run learns, comes
 //! from the command's tables ([`KindsShown`]).
 //!
-//! `guard` decides which requests are answered (by Host, Origin and the browser's fetch metadata) and adds the
+//! `farad-web` decides which requests are answered (by Host, Origin and the browser's fetch metadata) and adds the
 //! headers. `library` decides which files are served: it checks names as text first, then resolves links, and
 //! allows only known extensions. The page (`page/`) is plain files without a framework. Names and reports reach
 //! it as text only, and its policy forbids inline scripts and requests to other hosts. `server` has the routes.
@@ -29,7 +29,6 @@ mod assets;
 mod circuits;
 mod details;
 mod error;
-mod guard;
 mod library;
 mod rows;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The routes of the server.
 //!
-//! Invariant: every request passes [`guard::verdict`] before anything else looks at it, and every answer leaves
-//! through [`guard::protect`]. Files are read on separate threads, so that a slow disk does not block other
+//! Invariant: every request passes [`Guard::verdict`] before anything else looks at it, and every answer leaves
+//! through [`protect`]. Files are read on separate threads, so that a slow disk does not block other
 //! requests. Start at [`router`].
 
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use farad::run::Value;
+use farad_web::{CIRCUIT_POLICY, FILE_POLICY, Guard, PAGE_POLICY, protect};
 use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
@@ -22,7 +23,6 @@ use crate::KindsShown;
 use crate::assets;
 use crate::circuits::{RecentCircuits, Shown};
 use crate::details::details;
-use crate::guard::{self, CIRCUIT_POLICY, FILE_POLICY, PAGE_POLICY};
 use crate::library::RunLibrary;
 use crate::stream::{MOST_FOLLOWED, stream};
 use crate::watcher::{MOST_PAGES, Runs, watch};
@@ -66,7 +66,8 @@ pub fn router(shared: ServerState) -> Router {
 
 /// Rejects requests that are not for us, and adds the common headers to answers.
 async fn guarded(State(port): State<u16>, request: Request, next: Next) -> Response {
-    let mut response = match guard::verdict(request.method(), request.uri(), request.headers(), port) {
+    let guard = Guard { op: "dashboard", port, posts: false };
+    let mut response = match guard.verdict(request.method(), request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err((status, why)) => {
             tracing::debug!(
@@ -78,7 +79,7 @@ async fn guarded(State(port): State<u16>, request: Request, next: Next) -> Respo
             (status, why).into_response()
         }
     };
-    guard::protect(response.headers_mut());
+    protect(response.headers_mut());
     response
 }
 

@@ -40,10 +40,15 @@ pub enum Channels {
 /// transparency, which the others leave out. Which kind of file it is, its first bytes say.
 pub fn read_image(path: impl AsRef<Path>, wanted: Channels) -> Result<Array> {
     let path = path.as_ref();
-    let bytes = read_bounded(OP, path, MOST_BYTES)?;
-    let (width, height, interleaved) = match &bytes[..] {
-        [0x89, b'P', b'N', b'G', ..] => decode_png(path, &bytes)?,
-        [0xff, 0xd8, ..] => decode_jpeg(path, &bytes)?,
+    decode_image(path, &read_bounded(OP, path, MOST_BYTES)?, wanted)
+}
+
+/// The same of bytes that are in memory. Messages call them by the name.
+pub fn decode_image(name: impl AsRef<Path>, bytes: &[u8], wanted: Channels) -> Result<Array> {
+    let path = name.as_ref();
+    let (width, height, interleaved) = match bytes {
+        [0x89, b'P', b'N', b'G', ..] => decode_png(path, bytes)?,
+        [0xff, 0xd8, ..] => decode_jpeg(path, bytes)?,
         _ => {
             let found = format!("{:02x?}", &bytes[..bytes.len().min(4)]);
             return Err(Error::Foreign { op: OP, path: path.into(), wanted: "a PNG or JPEG file", found });

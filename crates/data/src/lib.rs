@@ -52,7 +52,7 @@ pub use dataset::{Dataset, Sample, Split};
 pub use error::{DataError, Error, Result};
 pub use farad_cpu::MappedFile;
 pub use idx::read_idx;
-pub use image::{Channels, read_image};
+pub use image::{Channels, decode_image, read_image};
 pub use image_folder::{ImageFolder, pictures_in};
 pub use loader::{Batches, DataLoader, Position};
 pub use mnist::{fashion_mnist, idx_set, mnist};

@@ -62,7 +62,7 @@ pub use score::Score;
 pub use settings::SupervisedSettings;
 pub use trainee::Network;
 pub use training::{Pace, SupervisedProgress, SupervisedSummary, Training};
-pub use unseen::{HitCount, SampleOrigin, Unseen};
+pub use unseen::{HitCount, SampleOrigin, Unseen, picture_sample};
 
 use farad_data::DataLoader;
 use farad_nn::layers::{Layer, Module};

@@ -9,7 +9,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use farad_data::{Array, Channels, Csv, Elements, Random, Resize, Transform, pictures_in, read_image};
+use farad_data::{
+    Array, Channels, Csv, Elements, Random, Resize, Transform, decode_image, pictures_in, read_image,
+};
 use farad_tensor::{Device, Tensor, read_npy};
 use farad_train::run::{count, counted};
 use farad_train::{Inputs, Outputs, Prediction, Signature};
@@ -159,24 +161,38 @@ impl Unseen {
 
     /// A picture in the model's size.
     fn picture(&self, path: &Path) -> Result<Array> {
-        let shape = self.inputs.shape();
-        let (height, width) = (shape[1], shape[2]);
-        let channels = match shape[0] {
-            1 => Channels::Gray,
-            4 => Channels::Transparent,
-            _ => Channels::Color,
-        };
-        let picture = read_image(path, channels)?;
-        let found = picture.shape();
-        if (found[1], found[2]) == (height, width) {
-            // Numbers, as what is resized.
-            return Ok(Array::new(picture.to_f32(), found));
+        let picture = read_image(path, channels(&self.inputs))?;
+        let (found, shape) = (picture.shape(), self.inputs.shape());
+        if found[1..] != shape[1..] {
+            let mut resized = self.resized.borrow_mut();
+            resized.0 += 1;
+            resized.1.get_or_insert_with(|| (path.into(), found[2], found[1]));
         }
-        let mut resized = self.resized.borrow_mut();
-        resized.0 += 1;
-        resized.1.get_or_insert_with(|| (path.into(), found[2], found[1]));
-        Resize { height, width }.apply(picture, &mut Random::at(0, 0, 0))
+        fitted(picture, &self.inputs)
     }
+}
+
+/// A PNG or JPEG picture in memory, in the size that a model takes: `[channels, height, width]`. Messages call it by the name.
+pub fn picture_sample(name: &str, bytes: &[u8], inputs: &Inputs) -> Result<Array> {
+    fitted(decode_image(name, bytes, channels(inputs))?, inputs)
+}
+
+/// What pictures are read as.
+fn channels(inputs: &Inputs) -> Channels {
+    match inputs.shape()[0] {
+        1 => Channels::Gray,
+        4 => Channels::Transparent,
+        _ => Channels::Color,
+    }
+}
+
+/// A picture in the model's size, as numbers.
+fn fitted(picture: Array, inputs: &Inputs) -> Result<Array> {
+    let (found, shape) = (picture.shape(), inputs.shape());
+    if found[1..] == shape[1..] {
+        return Ok(Array::new(picture.to_f32(), found));
+    }
+    Resize { height: shape[1], width: shape[2] }.apply(picture, &mut Random::at(0, 0, 0))
 }
 
 /// Names of folders as classes, if they are classes of the model; other folders may be called anything.

@@ -8,6 +8,7 @@
 use farad_ir::Shape;
 use farad_tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Result, TrainError};
 
@@ -137,6 +138,26 @@ impl Outputs {
 }
 
 impl Prediction {
+    /// As a JSON object: `class` and `probabilities` (the `top` likeliest, or all), or `value`.
+    pub fn object(&self, outputs: &Outputs, top: Option<usize>) -> Map<String, Value> {
+        let mut object = Map::new();
+        match self {
+            Prediction::Class { class, probabilities } => {
+                object.insert("class".into(), outputs.class(*class).into());
+                if probabilities.is_some() {
+                    let ranked = self.ranked().into_iter().take(top.unwrap_or(usize::MAX));
+                    let all: Map<String, Value> =
+                        ranked.map(|(class, likely)| (outputs.class(class), likely.into())).collect();
+                    object.insert("probabilities".into(), all.into());
+                }
+            }
+            Prediction::Numbers(numbers) => {
+                object.insert("value".into(), value_of(outputs, numbers));
+            }
+        }
+        object
+    }
+
     /// The likeliest class, and how likely every class is.
     pub fn likeliest(probabilities: Vec<f32>) -> Prediction {
         let class =
@@ -156,6 +177,18 @@ impl Prediction {
             }
             Prediction::Numbers(_) => vec![],
         }
+    }
+}
+
+/// One number alone, several by name.
+fn value_of(outputs: &Outputs, numbers: &[f64]) -> Value {
+    match (outputs, numbers) {
+        (_, [number]) => json!(number),
+        (Outputs::Numbers(names), all) if names.len() == all.len() => {
+            let named = names.iter().cloned().zip(all.iter().map(|&number| json!(number)));
+            named.collect::<Map<_, _>>().into()
+        }
+        (_, all) => json!(all),
     }
 }
 

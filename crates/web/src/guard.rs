@@ -4,7 +4,7 @@
 //! Another site may make a browser send requests here, or point its own name at 127.0.0.1 (DNS rebinding). So
 //! the `Host` must be this machine and this port, and an `Origin` must be the same. A request that the browser
 //! marks as cross-site is rejected, unless the user followed a link. Invariant: every answer has the headers in
-//! [`HEADERS`]. Start at [`verdict`].
+//! [`HEADERS`]. Start at [`Guard::verdict`].
 
 use axum::http::header::{HOST, HeaderName, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -41,30 +41,53 @@ pub fn protect(headers: &mut HeaderMap) {
     headers.entry(policy).or_insert(HeaderValue::from_static(FILE_POLICY));
 }
 
-/// Whether a request is answered; if not, how and why.
-pub fn verdict(
-    method: &Method,
-    uri: &Uri,
-    headers: &HeaderMap,
-    port: u16,
-) -> Result<(), (StatusCode, &'static str)> {
-    if method != Method::GET && method != Method::HEAD {
-        return Err((StatusCode::METHOD_NOT_ALLOWED, "dashboard: only GET and HEAD are answered\n"));
+/// Who is answered by a server that listens on this machine only.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard {
+    /// What messages begin with: the command.
+    pub op: &'static str,
+    /// The server's port.
+    pub port: u16,
+    /// Whether requests may be sent with data (`POST`).
+    pub posts: bool,
+}
+
+impl Guard {
+    /// Whether a request is answered; if not, how and why.
+    pub fn verdict(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), (StatusCode, String)> {
+        self.method(method)?;
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let named = uri.authority().is_none_or(|authority| is_ours(authority.as_str(), self.port));
+        if !is_ours(host, self.port) || hosts.next().is_some() || !named {
+            return Err(self.refused("this address belongs to another host"));
+        }
+        let same = |origin: &HeaderValue| {
+            let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+            host.is_some_and(|host| is_ours(host, self.port))
+        };
+        if !headers.get_all(ORIGIN).iter().all(same) || is_foreign(headers) {
+            return Err(self.refused("the request comes from another page"));
+        }
+        Ok(())
     }
-    let mut hosts = headers.get_all(HOST).iter();
-    let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let named = uri.authority().is_none_or(|authority| is_ours(authority.as_str(), port));
-    if !is_ours(host, port) || hosts.next().is_some() || !named {
-        return Err((StatusCode::FORBIDDEN, "dashboard: refused: this address belongs to another host\n"));
+
+    /// Whether a method is answered.
+    pub fn method(&self, method: &Method) -> Result<(), (StatusCode, String)> {
+        let known = [Method::GET, Method::HEAD].contains(method) || (self.posts && method == Method::POST);
+        let all = if self.posts { "GET, HEAD and POST" } else { "GET and HEAD" };
+        let say = || (StatusCode::METHOD_NOT_ALLOWED, format!("{}: only {all} are answered\n", self.op));
+        if known { Ok(()) } else { Err(say()) }
     }
-    let same = |origin: &HeaderValue| {
-        let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
-        host.is_some_and(|host| is_ours(host, port))
-    };
-    if !headers.get_all(ORIGIN).iter().all(same) || is_foreign(headers) {
-        return Err((StatusCode::FORBIDDEN, "dashboard: refused: the request comes from another page\n"));
+
+    fn refused(&self, why: &str) -> (StatusCode, String) {
+        (StatusCode::FORBIDDEN, format!("{}: refused: {why}\n", self.op))
     }
-    Ok(())
 }
 
 /// Whether a host is this machine, under a name that no one else can have, at this port.
@@ -94,7 +117,8 @@ mod tests {
             headers.append(*name, HeaderValue::from_static(value));
         }
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        verdict(&method, &uri.parse().unwrap(), &headers, 8017).err().map(|(status, _)| status.as_u16())
+        let guard = Guard { op: "test", port: 8017, posts: false };
+        guard.verdict(&method, &uri.parse().unwrap(), &headers).err().map(|(status, _)| status.as_u16())
     }
 
     #[test]
@@ -166,6 +190,8 @@ mod tests {
         for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "ODD"] {
             assert_eq!(asked(method, "/", &[("host", "127.0.0.1:8017")]), Some(405), "{method}");
         }
+        let serving = Guard { op: "test", port: 8017, posts: true };
+        assert!(serving.method(&Method::POST).is_ok() && serving.method(&Method::PUT).is_err());
     }
 
     #[test]
