@@ -5,6 +5,7 @@
 //! A [`Memory`] is shared and mutable, as memory of a GPU is: who holds handles orders reads, writes and runs on it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +24,14 @@ pub(crate) struct PooledBlock {
     start: NonNull<u8>,
     bytes: usize,
     purpose: BlockPurpose,
-    pool: Arc<BlockPool>,
+    keeper: Keeper,
+}
+
+/// Who has the bytes of an allocation afterwards.
+enum Keeper {
+    Pool(Arc<BlockPool>),
+    /// Somebody outside, who lent them for reading.
+    Lender(#[allow(dead_code)] Box<dyn Any + Send + Sync>),
 }
 
 /// What an allocation is for.
@@ -43,6 +51,18 @@ impl Allocation for PooledBlock {
     fn bytes(&self) -> usize {
         self.bytes
     }
+
+    fn is_borrowed(&self) -> bool {
+        matches!(self.keeper, Keeper::Lender(_))
+    }
+}
+
+/// Memory that is bytes of somebody else, without a copy; `owner` is dropped with the last handle.
+///
+/// # Safety
+/// The bytes from `start` on can be read, and nobody writes to them, until `owner` is dropped.
+pub unsafe fn lend(start: NonNull<u8>, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Memory {
+    Memory::new(PooledBlock { start, bytes, purpose: BlockPurpose::Tensor, keeper: Keeper::Lender(owner) })
 }
 
 /// Where memory of this backend starts. Panics where another made it.
@@ -52,7 +72,9 @@ pub(crate) fn start(memory: &Memory) -> *mut u8 {
 
 impl Drop for PooledBlock {
     fn drop(&mut self) {
-        self.pool.give_back(self.start, self.bytes, self.purpose);
+        if let Keeper::Pool(pool) = &self.keeper {
+            pool.give_back(self.start, self.bytes, self.purpose);
+        }
     }
 }
 
@@ -148,7 +170,7 @@ impl BlockPool {
         }
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
-        Ok(Memory::new(PooledBlock { start, bytes, purpose, pool: self.clone() }))
+        Ok(Memory::new(PooledBlock { start, bytes, purpose, keeper: Keeper::Pool(self.clone()) }))
     }
 
     /// Memory from the system; where there is none, what the pool keeps goes back first.
@@ -259,6 +281,17 @@ mod tests {
         assert_eq!(pool.allocations.load(Ordering::Relaxed), 1);
         assert_eq!(pool.live.load(Ordering::Relaxed), 1010);
         assert_eq!(pool.peak.load(Ordering::Relaxed), 1010);
+    }
+
+    #[test]
+    fn lent_bytes_are_nobodys_alone_and_go_back_to_their_owner() {
+        let (owner, numbers) = (Arc::new(()), [1u8, 2, 3]);
+        // SAFETY: the numbers outlive the memory, and nobody writes to them.
+        let memory = unsafe { lend(NonNull::from(&numbers[0]), 3, Box::new(owner.clone())) };
+        assert_eq!((memory.bytes(), memory.handles(), Arc::strong_count(&owner)), (3, usize::MAX, 2));
+        assert_eq!(start(&memory).cast_const(), numbers.as_ptr());
+        drop(memory);
+        assert_eq!(Arc::strong_count(&owner), 1);
     }
 
     #[test]
