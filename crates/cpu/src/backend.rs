@@ -9,6 +9,7 @@ use farad_runtime::{Backend, Counters, Fault, Holdings, Limits, Memory, MemorySi
 use crate::device::CpuDevice;
 use crate::error::Error;
 use crate::executable::CpuExecutable;
+use crate::memory::block_pool::start;
 
 impl From<Error> for farad_runtime::Error {
     fn from(error: Error) -> farad_runtime::Error {
@@ -48,6 +49,10 @@ impl Backend for CpuDevice {
     fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()> {
         self.copy((from, 0), (to, 0), bytes);
         Ok(())
+    }
+
+    fn host_address(&self, memory: &Memory) -> Option<usize> {
+        Some(start(memory) as usize)
     }
 
     fn load(&self, program: Arc<Program>) -> Result<Box<dyn farad_runtime::Executable>> {

@@ -30,5 +30,6 @@ pub use device::{CpuCounters, CpuDevice};
 pub use error::Error;
 pub use executable::CpuExecutable;
 pub use farad_runtime::{Holdings, Memory, WeakMemory};
+pub use memory::block_pool::lend;
 pub use memory::mapped_file::MappedFile;
 pub use slice_math::{MatrixSlice, exp, multiply};

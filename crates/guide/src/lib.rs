@@ -1,7 +1,7 @@
 //! The guide's examples as tests. The guide itself is Markdown, in `docs/guide/src`; here it is read.
 //!
 //! Invariant: no block of code in the guide goes untested, but shell blocks marked `not run` (their flags are checked). Rust blocks are doc tests of this crate (below), shell
-//! blocks are run by `crates/cli/tests/guide.rs`, and `tests/chapters.rs` fails on a block that neither covers. Start at
+//! blocks are run by `crates/cli/tests/guide.rs`, Python blocks by `python/tests/test_guide.py`, and `tests/chapters.rs` fails on a block that neither covers. Start at
 //! [`Chapter::all`] and [`blocks`].
 
 mod blocks;
@@ -40,7 +40,9 @@ chapters! {
     CustomOps "custom-ops.md"
     Data "data.md"
     Checkpoints "checkpoints.md"
+    Python "python.md"
     ComingFrom "coming-from.md"
+    PythonFromPytorch "python-from-pytorch.md"
     Troubleshooting "troubleshooting.md"
     Glossary "glossary.md"
 }

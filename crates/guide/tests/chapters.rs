@@ -50,7 +50,8 @@ fn check(block: &FencedBlock, before: Option<&FencedBlock>) -> Result<(), String
         "rust" if block.info.contains("no_run") && block.is_run() => {
             Err("Rust that does not run needs `<!-- not run: why -->`".into())
         }
-        "rust" | "sh" => Ok(()),
+        // Python blocks are run by `python/tests/test_guide.py`.
+        "rust" | "sh" | "python" => Ok(()),
         "toml" => block.text.parse::<toml::Table>().map(drop).map_err(|error| error.to_string()),
         "json" => {
             let mut lines = block.text.lines().filter(|line| !line.is_empty());

@@ -40,6 +40,11 @@ pub trait Backend: Send + Sync {
     /// Copies the first `bytes` bytes of one memory to another.
     fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<()>;
 
+    /// Where a memory starts in the host's own address space, if it lies there and nothing is under way that writes to it.
+    fn host_address(&self, _memory: &Memory) -> Option<usize> {
+        None
+    }
+
     /// Prepares a program to run.
     fn load(&self, program: Arc<Program>) -> Result<Box<dyn Executable>>;
 

@@ -11,6 +11,11 @@ use std::sync::{Arc, Weak};
 pub trait Allocation: Any + Send + Sync {
     /// How many bytes it has.
     fn bytes(&self) -> usize;
+
+    /// Whether it is somebody else's, who may read it at any time: nothing may be written to it.
+    fn is_borrowed(&self) -> bool {
+        false
+    }
 }
 
 /// A handle to memory; clones share it.
@@ -44,9 +49,9 @@ impl Memory {
         self.0.bytes()
     }
 
-    /// How many handles exist.
+    /// How many handles exist; `usize::MAX` if the memory is borrowed.
     pub fn handles(&self) -> usize {
-        Arc::strong_count(&self.0)
+        if self.0.is_borrowed() { usize::MAX } else { Arc::strong_count(&self.0) }
     }
 
     /// A number that no other live allocation has.

@@ -6,6 +6,7 @@
 //! reads, writes and runs.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +25,14 @@ pub(crate) struct PooledBlock {
     start: NonNull<u8>,
     bytes: usize,
     purpose: BlockPurpose,
-    pool: Arc<BlockPool>,
+    keeper: Keeper,
+}
+
+/// Who has the bytes of an allocation afterwards.
+enum Keeper {
+    Pool(Arc<BlockPool>),
+    /// Somebody outside, who lent them for reading.
+    Lender(#[allow(dead_code)] Box<dyn Any + Send + Sync>),
 }
 
 /// What an allocation is for.
@@ -45,6 +53,18 @@ impl Allocation for PooledBlock {
     fn bytes(&self) -> usize {
         self.bytes
     }
+
+    fn is_borrowed(&self) -> bool {
+        matches!(self.keeper, Keeper::Lender(_))
+    }
+}
+
+/// Memory that is bytes of somebody else, without a copy; `owner` is dropped with the last handle.
+///
+/// # Safety
+/// The bytes from `start` on can be read, and nobody writes to them, until `owner` is dropped.
+pub unsafe fn lend(start: NonNull<u8>, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Memory {
+    Memory::new(PooledBlock { start, bytes, purpose: BlockPurpose::Tensor, keeper: Keeper::Lender(owner) })
 }
 
 /// The address of memory of this backend. Panics if another backend made it.
@@ -54,7 +74,9 @@ pub(crate) fn start(memory: &Memory) -> *mut u8 {
 
 impl Drop for PooledBlock {
     fn drop(&mut self) {
-        self.pool.give_back(self.start, self.bytes, self.purpose);
+        if let Keeper::Pool(pool) = &self.keeper {
+            pool.give_back(self.start, self.bytes, self.purpose);
+        }
     }
 }
 
@@ -150,7 +172,7 @@ impl BlockPool {
         }
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
-        Ok(Memory::new(PooledBlock { start, bytes, purpose, pool: self.clone() }))
+        Ok(Memory::new(PooledBlock { start, bytes, purpose, keeper: Keeper::Pool(self.clone()) }))
     }
 
     /// Memory from the system. If there is none, the pool's free memory is released first.
@@ -261,6 +283,17 @@ mod tests {
         assert_eq!(pool.allocations.load(Ordering::Relaxed), 1);
         assert_eq!(pool.live.load(Ordering::Relaxed), 1010);
         assert_eq!(pool.peak.load(Ordering::Relaxed), 1010);
+    }
+
+    #[test]
+    fn lent_bytes_are_nobodys_alone_and_go_back_to_their_owner() {
+        let (owner, numbers) = (Arc::new(()), [1u8, 2, 3]);
+        // SAFETY: the numbers outlive the memory, and nobody writes to them.
+        let memory = unsafe { lend(NonNull::from(&numbers[0]), 3, Box::new(owner.clone())) };
+        assert_eq!((memory.bytes(), memory.handles(), Arc::strong_count(&owner)), (3, usize::MAX, 2));
+        assert_eq!(start(&memory).cast_const(), numbers.as_ptr());
+        drop(memory);
+        assert_eq!(Arc::strong_count(&owner), 1);
     }
 
     #[test]

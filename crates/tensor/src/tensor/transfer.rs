@@ -3,14 +3,14 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use farad_ir::DType;
+use farad_ir::{DType, Shape};
 
 use super::{Element, Tensor};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluate::evaluate;
 use crate::node::{History, KnownValue, RecordedNode};
-use farad_runtime::Read;
+use farad_runtime::{Memory, Read};
 
 impl Tensor {
     /// The elements, row by row. Runs what the tensor needs and waits for it.
@@ -147,6 +147,39 @@ impl Tensor {
             KnownValue::Memory { .. } => Ok(Read::Done(vec![])),
             KnownValue::Number(scalar) => Ok(Read::Done(scalar.bytes())),
         }
+    }
+
+    /// The memory of a tensor that lies on the host, where its elements start there, and how many bytes they take; `None`
+    /// where the device's memory is not the host's. Runs what the tensor needs. As long as the memory is held, nothing
+    /// is written to it.
+    #[doc(hidden)]
+    pub fn host_memory(&self) -> Result<Option<(Memory, usize, usize)>> {
+        evaluate(std::slice::from_ref(&self.node))?;
+        let size = self.dtype().size();
+        let KnownValue::Memory { memory, offset, .. } = self.node.value().expect("evaluated") else {
+            return Ok(None);
+        };
+        let start = self.device().0.backend.host_address(&memory);
+        Ok(start.map(|start| (memory, start + offset * size, self.numel() * size)))
+    }
+
+    /// A tensor whose elements lie in this memory of the CPU. Panics if they do not fit, or if the device has other
+    /// memory.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn from_memory(memory: Memory, shape: Shape, dtype: DType, device: &Device) -> Tensor {
+        let needed = shape.numel() * dtype.size();
+        crate::ensure!(
+            memory.bytes() >= needed,
+            "from_memory: too few bytes: {} vs {needed}",
+            memory.bytes()
+        );
+        crate::ensure!(
+            device.0.backend.host_address(&memory).is_some(),
+            "from_memory: not memory of {device}"
+        );
+        let value = KnownValue::Memory { memory, offset: 0, whole: shape.numel() };
+        Tensor::leaf(value, shape, dtype, device, Location::caller())
     }
 
     /// The tensor on another device; itself if it is there already. Constants are made anew there,
