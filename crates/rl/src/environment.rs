@@ -104,6 +104,11 @@ pub trait Environment: Send + Sync {
     /// One step of all worlds. States of worlds that have ended are replaced by the caller.
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition;
 
+    /// How far worlds have come, in body lengths `[worlds]`; none where nothing should get ahead.
+    fn ahead(&self, _state: &[Tensor]) -> Option<Tensor> {
+        None
+    }
+
     /// A picture of a world by the numbers of its state, all tensors one after another; none if it cannot be drawn.
     fn draw(&self, _state: &[f32]) -> Option<Picture> {
         None

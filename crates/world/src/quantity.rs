@@ -1,13 +1,14 @@
 //! Numbers of a world's graph that are known or not: what is known is folded while the graph is written.
 //!
 //! In the plane most components of vectors are zero. They cost nothing, because a product with a known zero is a known
-//! zero. So the plane and space are the same code. Invariant: a tensor in here is `[worlds, rows, 1]` or broadcasts to it.
+//! zero. So the plane and space are the same code. Invariant: a tensor in here has the layout of its world's
+//! [`Arrangement`](crate::rows::Arrangement), or broadcasts to it: a column of numbers is `[rows, 1]`.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
 use farad_tensor::{Device, Tensor};
 
-/// A known number, or a tensor `[worlds, rows, 1]`.
+/// A known number, or a tensor of all rows and worlds.
 #[derive(Clone)]
 pub(crate) enum Quantity {
     Known(f64),
@@ -107,11 +108,11 @@ impl Quantity {
         }
     }
 
-    /// The tensor `[worlds, rows, 1]`.
-    pub fn filled(&self, worlds: usize, rows: usize, device: &Device) -> Tensor {
+    /// The tensor of this shape.
+    pub fn filled(&self, shape: [usize; 3], device: &Device) -> Tensor {
         match self {
-            Known(value) => Tensor::full(*value, [worlds, rows, 1], device),
-            Of(value) => value.broadcast_to([worlds, rows, 1]),
+            Known(value) => Tensor::full(*value, shape, device),
+            Of(value) => value.broadcast_to(shape),
         }
     }
 
