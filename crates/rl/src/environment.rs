@@ -105,8 +105,12 @@ pub trait Environment: Send + Sync {
     /// One step of all worlds. The caller replaces the states of worlds that have ended.
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition;
 
-    /// A picture of a world from the numbers of its state, all tensors concatenated; `None` if it cannot be
-    /// drawn.
+    /// How far worlds have come, in body lengths `[worlds]`; none where nothing should get ahead.
+    fn ahead(&self, _state: &[Tensor]) -> Option<Tensor> {
+        None
+    }
+
+    /// A picture of a world by the numbers of its state, all tensors one after another; none if it cannot be drawn.
     fn draw(&self, _state: &[f32]) -> Option<Picture> {
         None
     }

@@ -86,6 +86,18 @@ impl Agents {
     }
 }
 
+/// What episodes came to, `[agents, worlds]` each: one episode in each of an agent's worlds.
+pub struct EpisodeTotals {
+    /// Sums of rewards.
+    pub returns: Tensor,
+    /// Steps.
+    pub lengths: Tensor,
+    /// How far the worlds came, in body lengths ([`Environment::ahead`]).
+    pub ahead: Option<Tensor>,
+    /// Sums and sums of squares of what the actor saw, scaled, `[agents, worlds, observations]`; if a scale was given.
+    pub seen: Option<[Tensor; 2]>,
+}
+
 /// Returns of one episode in each of `worlds` worlds per agent, `[agents, worlds]`, and their lengths in steps.
 ///
 /// Everything is one loop on the device. A world goes on after its episode has ended, but that is not counted.
@@ -95,21 +107,54 @@ pub fn returns(
     worlds: usize,
     device: &Device,
 ) -> [Tensor; 2] {
+    let EpisodeTotals { returns, lengths, .. } = episodes(environment, actor, worlds, None, device);
+    [returns, lengths]
+}
+
+/// One episode in each of `worlds` worlds per agent. With a scale, one per agent, what is seen is added up.
+///
+/// Everything is one loop on the device. After the end of its episode a world goes on, and nobody counts it.
+pub fn episodes(
+    environment: &dyn Environment,
+    actor: &dyn Actor,
+    worlds: usize,
+    scale: Option<&Normalizer>,
+    device: &Device,
+) -> EpisodeTotals {
     let (agents, state) = (actor.agents(), environment.begin(actor.agents() * worlds, device));
-    let count = state.len();
+    let (count, width) = (state.len(), environment.observations());
     let alive = Tensor::ones([agents * worlds], device);
     let zero = alive.full_like(0.0);
-    let carries: Vec<&Tensor> = state.iter().chain([&alive, &zero, &zero]).collect();
+    let none = Tensor::zeros([agents * worlds, width], device);
+    let sums = if scale.is_some() { vec![&none, &none] } else { vec![] };
+    let carries: Vec<&Tensor> = state.iter().chain([&alive, &zero, &zero, &zero]).chain(sums).collect();
     let (last, _) = repeat(environment.longest(), &carries, |carry, _| {
-        let (state, [alive, total, length]) = (&carry[..count], [0, 1, 2].map(|n| &carry[count + n]));
-        let next = environment.step(state, &actor.act(&environment.observe(state)));
-        // Whatever a world does after its end does not count.
-        let earned = alive.greater(0.0).select(&next.reward, &alive.full_like(0.0));
-        let (total, length) = (total + earned, length + alive);
+        let (state, [alive, total, length, way]) = (&carry[..count], [0, 1, 2, 3].map(|n| &carry[count + n]));
+        let seen = environment.observe(state);
+        let next = environment.step(state, &actor.act(&seen));
+        // What a world does after its end counts nothing, whatever it is.
+        let going = alive.greater(0.0);
+        let counted = |mask: Tensor, what: &Tensor| mask.select(what, &what.full_like(0.0));
+        let (total, length) = (total + counted(going.clone(), &next.reward), length + alive);
+        let moved = environment.ahead(&next.state).zip(environment.ahead(state)).map(|(to, from)| to - from);
+        let way = moved.map_or(way.clone(), |moved| way + counted(&going & moved.is_finite(), &moved));
+        let sums = scale.map_or(vec![], |scale| {
+            let own = scaled(scale, &seen, agents);
+            let own = counted(going.unsqueeze(1) & own.is_finite(), &own);
+            vec![&carry[count + 4] + &own, &carry[count + 5] + own.square()]
+        });
         let alive = next.ended.select(&alive.full_like(0.0), alive);
-        ([next.state, vec![alive, total, length]].concat(), vec![])
+        ([next.state, vec![alive, total, length, way], sums].concat(), vec![])
     });
-    [1, 2].map(|n| last[count + n].reshape([agents, worlds]))
+    let [returns, lengths, ahead] = [1, 2, 3].map(|n| last[count + n].reshape([agents, worlds]));
+    let seen = scale.map(|_| [4, 5].map(|n| last[count + n].reshape([agents, worlds, width])));
+    EpisodeTotals { ahead: environment.ahead(&state).map(|_| ahead), returns, lengths, seen }
+}
+
+/// Observations `[agents · worlds, observations]` scaled for each agent.
+fn scaled(scale: &Normalizer, seen: &Tensor, agents: usize) -> Tensor {
+    let (rows, width) = (seen.shape()[0], seen.shape()[1]);
+    scale.apply(&seen.reshape([agents, rows / agents, width])).reshape([rows, width])
 }
 
 /// Everything that happens in one world of an actor during an episode, for a film or a test.

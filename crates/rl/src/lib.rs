@@ -23,7 +23,7 @@ pub mod train;
 pub use actor_critic::ActorCritic;
 pub use environment::{Actions, Environment, Transition};
 pub use environments::{CartPole, Locomotion, LocomotionTask, Pendulum};
-pub use episodes::{Actor, Agents, Trace, returns, trace};
+pub use episodes::{Actor, Agents, EpisodeTotals, Trace, episodes, returns, trace};
 pub use error::RlError;
 pub use evolution::{Cma, Es, EvolutionSettings, GENERATION};
 pub use film::{Film, film};

@@ -98,8 +98,29 @@ fn all_algorithms_go_on_with_the_same_bits() -> farad::Result<()> {
     second.update()?;
     assert_bits(&first.tensors(), &second.tensors());
 
-    let small =
-        EvolutionSettings { policy: vec![3], population: 6, trials: 1, ..EvolutionSettings::default() };
+    let small = EvolutionSettings {
+        policy: vec![3],
+        population: 6,
+        trials: 1,
+        scale: true,
+        ..EvolutionSettings::default()
+    };
+    let es = || Es::new(Arc::new(Pendulum), small.clone(), 2, &device);
+    let (mut first, mut second) = (es()?, es()?);
+    first.update()?;
+    let (stored, random) = (first.tensors(), device.random_state());
+    first.update()?;
+    second.restore(&stored, 1)?;
+    device.set_random_state(random);
+    second.update()?;
+    assert_bits(&first.tensors(), &second.tensors());
+    // Every step of two generations was counted, six episodes of 200 steps each.
+    let scale = first.agents().normalizer.expect("it is asked for");
+    let seen = scale.count.to_vec::<f32>()?;
+    assert!(seen.iter().all(|&count| (count - 2.0 * 6.0 * 200.0).abs() < 1.0), "{seen:?}");
+    let spread = scale.variance.to_vec::<f32>()?;
+    assert!(spread.iter().all(|&v| v > 0.01 && v < 64.0), "{spread:?}");
+
     let cma = || Cma::new(Arc::new(Pendulum), small.clone(), 2, 9, &device);
     let (mut first, mut second) = (cma()?, cma()?);
     first.update()?;

@@ -107,7 +107,7 @@ pub(crate) fn unpack(state: &WorldState, arrangement: Arrangement) -> Vec<BodySl
     let plane = state.position.shape()[2] == 2;
     let slot = |(first, count): (usize, usize)| {
         let own = |t: &Tensor| if count == bodies { t.clone() } else { t.narrow(1, first, count) };
-        let part = |t: &Tensor, n: usize| Quantity::from(own(t).narrow(2, n, 1));
+        let part = |t: &Tensor, n: usize| arrangement.component(&arrangement.inside(&own(t)), n);
         let vector = |t: &Tensor| Vector3::new(part(t, 0), part(t, 1), if plane { ZERO } else { part(t, 2) });
         let (turn, spin) = match plane {
             true => (
@@ -131,18 +131,15 @@ pub(crate) fn unpack(state: &WorldState, arrangement: Arrangement) -> Vec<BodySl
 /// Writes slots as a state.
 pub(crate) fn pack(
     slots: &[BodySlot],
+    arrangement: Arrangement,
     worlds: usize,
     bodies: usize,
     plane: bool,
     device: &Device,
 ) -> WorldState {
-    let rows = if slots.len() == bodies { 1 } else { bodies };
+    let rows = if arrangement == Arrangement::Apart { 1 } else { bodies };
     let join = |parts: fn(&BodySlot, bool) -> Vec<Quantity>| {
-        let whole = slots.iter().map(|slot| {
-            let parts: Vec<Tensor> =
-                parts(slot, plane).iter().map(|part| part.filled(worlds, rows, device)).collect();
-            Tensor::concat(&parts.iter().collect::<Vec<_>>(), 2)
-        });
+        let whole = slots.iter().map(|slot| arrangement.outside(&parts(slot, plane), worlds, rows, device));
         let whole: Vec<Tensor> = whole.collect();
         Tensor::concat(&whole.iter().collect::<Vec<_>>(), 1)
     };

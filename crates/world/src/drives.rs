@@ -7,6 +7,7 @@ use farad_tensor::{Device, Tensor};
 
 use crate::assembly::DriveRow;
 use crate::quantity::{ONE, Quantity, ZERO};
+use crate::rows::Arrangement;
 
 /// Beyond a limit there is damping too: the limit's stiffness times this, in seconds.
 const LIMIT_DAMPING: f64 = 0.01;
@@ -19,13 +20,23 @@ pub(crate) struct DriveColumns {
     low: Quantity,
     high: Quantity,
     limit: Quantity,
-    /// The factors on actions, their ranges, and which action belongs to which row.
-    motor: Option<(Quantity, [Quantity; 2], Vec<usize>, Tensor)>,
+    motor: Option<MotorColumns>,
     idle: bool,
+    arrangement: Arrangement,
+}
+
+/// Motors of rows.
+struct MotorColumns {
+    /// What actions are multiplied by.
+    gain: Quantity,
+    range: [Quantity; 2],
+    /// Which action is whose: of all rows, and of the only one.
+    index: Tensor,
+    first: usize,
 }
 
 impl DriveColumns {
-    pub fn new(rows: &[&DriveRow], device: &Device) -> DriveColumns {
+    pub fn new(rows: &[&DriveRow], arrangement: Arrangement, device: &Device) -> DriveColumns {
         let column = |value: fn(&DriveRow) -> f64| {
             Quantity::column(&rows.iter().map(|row| value(row)).collect::<Vec<_>>(), device)
         };
@@ -34,7 +45,7 @@ impl DriveColumns {
             let index: Vec<i32> = list.iter().map(|&n| n as i32).collect();
             let gain = column(|row| if row.motor.is_some() { row.gain } else { 0.0 });
             let range = [column(|row| row.range[0]), column(|row| row.range[1])];
-            (gain, range, list.clone(), Tensor::from_vec(index, [list.len()], device))
+            MotorColumns { gain, range, index: Tensor::from_vec(index, [list.len()], device), first: list[0] }
         });
         DriveColumns {
             stiffness: column(|row| row.stiffness),
@@ -45,6 +56,7 @@ impl DriveColumns {
             limit: column(|row| row.limit_stiffness),
             motor,
             idle: rows.iter().all(|row| row.is_idle()),
+            arrangement,
         }
     }
 
@@ -54,12 +66,14 @@ impl DriveColumns {
 
     /// The force of the motors, for actions `[worlds, motors]`.
     fn motor(&self, actions: Option<&Tensor>) -> Quantity {
-        let (Some((gain, [low, high], list, index)), Some(actions)) = (&self.motor, actions) else {
+        let (Some(MotorColumns { gain, range: [low, high], index, first }), Some(actions)) =
+            (&self.motor, actions)
+        else {
             return ZERO;
         };
-        let own = match list[..] {
-            [only] => actions.narrow(1, only, 1).unsqueeze(2),
-            _ => actions.unsqueeze(2).index_select(1, index),
+        let own = match self.arrangement {
+            Arrangement::Apart => actions.narrow(1, *first, 1).unsqueeze(2),
+            Arrangement::Together => actions.permute(&[1, 0]).index_select(0, index).unsqueeze(0),
         };
         Quantity::from(own).clamp(low, high) * gain
     }

@@ -12,7 +12,7 @@ use crate::bodies::{PosedBodies, Velocities};
 use crate::drives::{DriveColumns, Freedom, drive};
 use crate::geometry::Point3;
 use crate::quantity::{ONE, Quantity, ZERO, arctangent};
-use crate::rows::{Arrangement, ConstraintSide, Moving, RowIndex};
+use crate::rows::{Arrangement, ConstraintSide, Moving, RowIndex, RowStore};
 use crate::vector::{BodyAxes, Symmetric, Vector3};
 use farad_tensor::Tensor;
 
@@ -35,6 +35,7 @@ pub(crate) struct JointGroup {
     damping: Quantity,
     slide: bool,
     drives: [DriveColumns; 4],
+    store: RowStore,
 }
 
 /// The points of all rows, as columns.
@@ -103,10 +104,12 @@ impl JointGroup {
             damping: column(&|row| row.damping),
             slide: rows[0].slide,
             drives: [0, 1, 2, 3].map(|slot| {
-                DriveColumns::new(&rows.iter().map(|row| &row.drives[slot]).collect::<Vec<_>>(), device)
+                let rows: Vec<_> = rows.iter().map(|row| &row.drives[slot]).collect();
+                DriveColumns::new(&rows, arrangement, device)
             }),
             parent,
             child,
+            store: RowStore::new(rows.len(), arrangement, device),
         }
     }
 
@@ -122,23 +125,24 @@ impl JointGroup {
         let sides = self.sides(posed);
         let axes: [BodyAxes; 2] =
             [0, 1].map(|side| BodyAxes(self.axes[side].each_ref().map(|axis| sides[side].axes.out(axis))));
-        let mut arms = [0, 1].map(|side| sides[side].axes.out(&self.anchors[side]));
+        let axes = axes.map(|axes| self.store.keep_axes(&axes));
+        let mut arms = [0, 1].map(|side| self.store.keep_vector(&sides[side].axes.out(&self.anchors[side])));
         let ends = [0, 1].map(|side| &sides[side].at + &arms[side]);
-        let gap = &ends[1] - &ends[0];
+        let gap = self.store.keep_vector(&(&ends[1] - &ends[0]));
         if self.slide {
             // A slide applies its impulse at the current position of the child's anchor.
             arms[0] = &ends[1] - &sides[0].at;
         }
-        let ways = [0, 1].map(|side| sides[side].give_way(&arms[side]));
+        let ways = [0, 1].map(|side| self.store.keep_symmetric(&sides[side].give_way(&arms[side])));
         let split = [0, 1].map(|side| ways[side].scaled(&sides[side].split));
         let way = split[0].plus(&split[1]);
         // Only drives need it.
         let whole = ways[0].plus(&ways[1]);
         let soft = &self.compliance * (1.0 / (time * time));
-        let anchor = HeldRows::new(self.anchor_rows(&axes[0]), &way, &soft);
+        let anchor = HeldRows::new(self.anchor_rows(&axes[0]), &way, &soft, &self.store);
         let spin = sides[0].inertia.scaled(&sides[0].split).plus(&sides[1].inertia.scaled(&sides[1].split));
-        let turns = HeldRows::new(self.turn_rows(&axes), &spin, &ZERO);
-        let errors = self.turn_errors(&axes);
+        let turns = HeldRows::new(self.turn_rows(&axes), &spin, &ZERO, &self.store);
+        let errors = self.turn_errors(&axes).map(|error| self.store.keep(&error));
         PreparedJoints { group: self, sides, axes, arms, gap, whole, anchor, turns, errors, time }
     }
 
@@ -186,7 +190,8 @@ struct HeldRows {
 }
 
 impl HeldRows {
-    fn new(rows: [(Vector3, Quantity); 3], way: &Symmetric, soft: &Quantity) -> HeldRows {
+    fn new(rows: [(Vector3, Quantity); 3], way: &Symmetric, soft: &Quantity, store: &RowStore) -> HeldRows {
+        let rows = rows.map(|(row, there)| (store.keep_vector(&row), there));
         let turned = rows.each_ref().map(|(row, _)| way.times(row));
         let entry = |a: usize, b: usize| {
             let both = &rows[a].1 * &rows[b].1;
@@ -202,7 +207,8 @@ impl HeldRows {
             xz: entry(0, 2),
             yz: entry(1, 2),
         };
-        HeldRows { rows, inverse: matrix.inverse() }
+        let matrix = store.keep_symmetric(&matrix);
+        HeldRows { rows, inverse: store.keep_symmetric(&matrix.inverse()) }
     }
 
     /// The impulse that removes these speeds along the rows.
@@ -253,9 +259,10 @@ impl PreparedJoints<'_> {
             push = along.scaled(&drive(&group.drives[0], &freedom, actions, self.time));
         }
         if group.drives[1..].iter().any(|drive| !drive.is_idle()) {
-            let angles = angles(&self.axes);
+            let angles = angles(&self.axes).map(|angle| group.store.keep(&angle));
             let rates = rates(&self.axes, &spin);
-            let firm = self.whole.inverse();
+            let rates = rates.map(|(axis, speed)| (group.store.keep_vector(&axis), group.store.keep(&speed)));
+            let firm = group.store.keep_symmetric(&self.whole.inverse());
             for slot in 0..3 {
                 let columns = &group.drives[slot + 1];
                 if columns.is_idle() {
@@ -263,7 +270,8 @@ impl PreparedJoints<'_> {
                 }
                 let (axis, speed) = rates[slot].clone();
                 let freedom = Freedom { value: angles[slot].clone(), speed, way: self.ease(&axis, &firm) };
-                torque = torque + axis.scaled(&drive(columns, &freedom, actions, self.time));
+                let force = group.store.keep(&drive(columns, &freedom, actions, self.time));
+                torque = torque + axis.scaled(&force);
             }
         }
         if !group.damping.is_zero() {
@@ -272,8 +280,10 @@ impl PreparedJoints<'_> {
             torque = torque - spin.scaled(&scale);
         }
         if !self.group.slide && !torque.is_zero() {
-            // The anchor reacts to the torque at once, so that less is left for the passes.
-            push = push - self.whole.inverse().times(&self.wrench(&torque));
+            // The anchor holds against the torque at once, so that less is left for the passes.
+            torque = group.store.keep_vector(&torque);
+            let firm = group.store.keep_symmetric(&self.whole.inverse());
+            push = group.store.keep_vector(&(push - firm.times(&self.wrench(&torque))));
         }
         self.apply(&push, &torque, self.time, pushes);
     }
@@ -313,10 +323,10 @@ impl PreparedJoints<'_> {
             let spin = &moving[1].spin - &moving[0].spin;
             let speeds = self.turns.speeds(&spin);
             let missing = [0, 1, 2].map(|n| &speeds[n] + &self.errors[n] * rate);
-            let turn = self.turns.push(missing);
+            let turn = self.group.store.keep_vector(&self.turns.push(missing));
             self.feel(&Vector3::zero(), &turn, &mut moving);
             let slip = moving[1].at(&self.arms[1]) - moving[0].at(&self.arms[0]) + &self.gap * rate;
-            let shift = self.anchor.push(self.anchor.speeds(&slip));
+            let shift = self.group.store.keep_vector(&self.anchor.push(self.anchor.speeds(&slip)));
             (push, torque) = (push + &shift, torque + &turn);
             if turn.is_zero() {
                 break;

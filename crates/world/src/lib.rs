@@ -28,6 +28,7 @@ mod contacts;
 mod description;
 mod drives;
 mod error;
+mod extent;
 mod geometry;
 mod joints;
 mod quantity;

@@ -8,7 +8,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use farad_tensor::{Device, Tensor};
 
-/// A known number, or a tensor `[worlds, rows, 1]`.
+/// A known number, or a tensor of all rows and worlds.
 #[derive(Clone)]
 pub(crate) enum Quantity {
     Known(f64),
@@ -108,11 +108,11 @@ impl Quantity {
         }
     }
 
-    /// The tensor `[worlds, rows, 1]`.
-    pub fn filled(&self, worlds: usize, rows: usize, device: &Device) -> Tensor {
+    /// The tensor of this shape.
+    pub fn filled(&self, shape: [usize; 3], device: &Device) -> Tensor {
         match self {
-            Known(value) => Tensor::full(*value, [worlds, rows, 1], device),
-            Of(value) => value.broadcast_to([worlds, rows, 1]),
+            Known(value) => Tensor::full(*value, shape, device),
+            Of(value) => value.broadcast_to(shape),
         }
     }
 

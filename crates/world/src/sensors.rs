@@ -6,7 +6,7 @@ use farad_tensor::Tensor;
 
 use crate::bodies::{PosedBodies, Velocities, unpack};
 use crate::contacts::touching;
-use crate::quantity::Quantity;
+use crate::quantity::{ONE, Quantity};
 use crate::state::WorldState;
 use crate::world::World;
 
@@ -146,8 +146,14 @@ impl<'a> Readings<'a> {
 
     fn touching(&self) -> Tensor {
         let (worlds, bodies) = (self.state.worlds(), self.state.bodies());
-        let groups = &self.world.solver.contacts;
-        touching(groups, &self.posed, NEAR, self.slots, worlds, bodies, self.world.device())
+        let solver = &self.world.solver;
+        let counts = touching(&solver.contacts, &self.posed, NEAR, self.slots);
+        let rows = bodies / self.slots;
+        let whole = |own: &Quantity| {
+            solver.arrangement.outside(&[own.minimum(&ONE)], worlds, rows, self.world.device())
+        };
+        let parts: Vec<Tensor> = counts.iter().map(whole).collect();
+        Tensor::concat(&parts.iter().collect::<Vec<_>>(), 1).squeeze(2)
     }
 
     /// The value and the speed of a joint's axis, `[worlds, 1]`.
@@ -163,7 +169,8 @@ impl<'a> Readings<'a> {
             known[group].get_or_insert_with(|| joints.prepare(&self.posed, 1.0).freedoms(&self.velocities));
         let (value, speed) = all[slot].clone();
         let one = |quantity: &Quantity| {
-            let whole = (quantity * sign).filled(self.state.worlds(), rows, self.world.device());
+            let (arrangement, device) = (self.world.solver.arrangement, self.world.device());
+            let whole = arrangement.outside(&[quantity * sign], self.state.worlds(), rows, device);
             whole.narrow(1, row, 1).squeeze(2)
         };
         (one(&value), one(&speed))

@@ -14,9 +14,9 @@ use crate::description::{ContactRule, Description};
 use crate::geometry::{Matrix3, Point3};
 use crate::joints::JointGroup;
 use crate::quantity::{ONE, Quantity};
-use crate::rows::{Arrangement, Moving};
+use crate::rows::{Arrangement, Moving, RowStore};
 use crate::springs::SpringGroup;
-use crate::vector::{BodyAxes, Symmetric, Vector3};
+use crate::vector::{BodyAxes, Rotation, Symmetric, Vector3};
 
 /// Most rows (bodies, joints, contacts) of a world that is computed row by row.
 const FEW_ROWS: usize = 6;
@@ -45,6 +45,7 @@ pub(crate) struct Solver {
     iterations: usize,
     /// Whether the inertia of every body is isotropic, so that angular velocities never change by themselves.
     round: bool,
+    store: RowStore,
 }
 
 impl Solver {
@@ -70,17 +71,18 @@ impl Solver {
             rule: description.contact.clone(),
             iterations: description.iterations,
             round: plane || bodies.iter().all(even),
+            store: RowStore::new(bodies.len(), arrangement, device),
         }
     }
 
     /// The position of bodies, and what follows from their rotation.
     pub fn posed(&self, slots: &[BodySlot]) -> Vec<Posed> {
         let pose = |(slot, columns): (&BodySlot, &BodyColumns)| {
-            let axes = slot.turn.axes();
+            let axes = self.store.keep_axes(&slot.turn.axes());
             let inertia = if self.plane {
                 columns.inverse_inertia.clone()
             } else {
-                axes.matrix(&columns.inverse_inertia)
+                self.store.keep_symmetric(&axes.matrix(&columns.inverse_inertia))
             };
             Posed { at: slot.at.clone(), axes, inertia }
         };
@@ -116,8 +118,9 @@ impl Solver {
                 for (n, moving) in moving.iter_mut().enumerate() {
                     let push = pushes.slot(n);
                     let velocity = push.velocity.scaled(&self.columns[n].inverse_mass);
-                    moving.velocity = &moving.velocity + velocity;
-                    moving.spin = &moving.spin + posed[n].inertia.times(&push.spin);
+                    moving.velocity = self.store.keep_vector(&(&moving.velocity + velocity));
+                    let spin = &moving.spin + posed[n].inertia.times(&push.spin);
+                    moving.spin = self.store.keep_vector(&spin);
                 }
             }
         }
@@ -146,7 +149,8 @@ impl Solver {
             let fall = Vector3::known(self.gravity.times(time).0);
             let velocity = &moving.velocity + impulse.scaled(&columns.inverse_mass) + fall;
             let spin = &moving.spin + posed[n].inertia.times(&push.spin);
-            columns.slowed(&posed[n].axes, Moving { velocity, spin }, time)
+            let Moving { velocity, spin } = columns.slowed(&posed[n].axes, Moving { velocity, spin }, time);
+            Moving { velocity: self.store.keep_vector(&velocity), spin: self.store.keep_vector(&spin) }
         };
         (0..slots.len()).map(one).collect()
     }
@@ -160,18 +164,21 @@ impl Solver {
         time: f64,
     ) -> BodySlot {
         let at = &slot.at + &moving.velocity * time;
-        let mut turn = slot.turn.turned(&moving.spin, time);
+        let stored =
+            |turn: Rotation| Rotation { w: self.store.keep(&turn.w), v: self.store.keep_vector(&turn.v) };
+        let mut turn = stored(slot.turn.turned(&moving.spin, time));
         let mut spin = moving.spin.clone();
         if !self.round {
             // The angular momentum stays constant, so the angular velocity follows the axes.
             let momentum = posed.axes.out(&columns.inertia.times(&posed.axes.own(&spin)));
+            let momentum = self.store.keep_vector(&momentum);
             if self.joints.is_empty() {
                 // Free bodies rotate with the angular velocity at half the time step. Joints need the one that
                 // they were solved for.
                 let change = posed.inertia.times(&spin.cross(&momentum));
-                turn = slot.turn.turned(&(&spin - &change * (time / 2.0)), time);
+                turn = stored(slot.turn.turned(&(&spin - &change * (time / 2.0)), time));
             }
-            let axes = turn.axes();
+            let axes = self.store.keep_axes(&turn.axes());
             spin = axes.out(&columns.inverse_inertia.times(&axes.own(&momentum)));
         }
         BodySlot { at, turn, moving: Moving { velocity: moving.velocity.clone(), spin } }

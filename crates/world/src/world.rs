@@ -10,6 +10,7 @@ use crate::description::{Description, Integrator};
 use crate::error::{WorldError, WorldResult};
 use crate::quantity::Quantity;
 use crate::reset::started;
+use crate::rows::Arrangement;
 use crate::sensors::{Readings, SENSORS, WiredSensor};
 use crate::solver::Solver;
 use crate::state::WorldState;
@@ -190,7 +191,7 @@ impl World {
                 Integrator::RungeKutta => self.solver.smooth_substep(&slots, forces.as_deref(), time),
             };
         }
-        pack(&slots, worlds, self.bodies(), self.solver.plane, &self.device)
+        pack(&slots, self.solver.arrangement, worlds, self.bodies(), self.solver.plane, &self.device)
     }
 
     /// The readings of all sensors, concatenated: `[worlds, observations]`.
@@ -225,7 +226,7 @@ impl World {
     fn summed(&self, worlds: usize, rows: Vec<Quantity>) -> Tensor {
         let sums = rows.into_iter().map(|row| match row {
             Quantity::Known(value) => Tensor::full(value, [worlds], &self.device),
-            Quantity::Tensor(row) => row.sum_axes([1, 2]),
+            Quantity::Tensor(row) => self.solver.arrangement.summed(&row),
         });
         sums.reduce(|a, b| a + b).unwrap_or_else(|| Tensor::zeros([worlds], &self.device))
     }
@@ -261,7 +262,8 @@ impl World {
         let shown = PosedBodies::new(&self.solver.posed(&slots));
         let groups = self.solver.joints.iter().map(|group| {
             let rows = group.members.len();
-            group.prepare(&shown, 1.0).gap().filled(state.worlds(), rows, &self.device).squeeze(2)
+            let gap = group.prepare(&shown, 1.0).gap();
+            self.solver.arrangement.outside(&[gap], state.worlds(), rows, &self.device).squeeze(2)
         });
         let groups: Vec<Tensor> = groups.collect();
         if groups.is_empty() {
@@ -300,7 +302,8 @@ impl World {
         Err(WorldError::Exploded { step, world, body, what }.into())
     }
 
+    /// A state of slots of one body each.
     pub(crate) fn packed(&self, slots: &[bodies::BodySlot], worlds: usize) -> WorldState {
-        pack(slots, worlds, self.bodies(), self.solver.plane, &self.device)
+        pack(slots, Arrangement::Apart, worlds, self.bodies(), self.solver.plane, &self.device)
     }
 }

@@ -28,7 +28,22 @@ fn bad_descriptions_name_the_place() {
         (text(BALL, &joint(r#""parent": "leg4", "child": "a""#)), r#"joints[0].parent: no body "leg4""#),
         (text(&BALL.replace("1}", "1, \"mass\": 0}"), ""), "bodies[0]: its mass is not above zero (0 vs 0)"),
         (text(&BALL.replace("1}", "-1}"), ""), "bodies[0].solids[0].radius: not above zero (-1 vs 0)"),
-        (text(&BALL.replace("[0, 0, 0]", "[0, NaN, 0]"), ""), "not a description"),
+        (
+            text(&BALL.replace("[0, 0, 0]", "[0, NaN, 0]"), ""),
+            "bodies[0].position[1]: expected value at line 1",
+        ),
+        (
+            text(&BALL.replace("1}", "\"one\"}"), ""),
+            "bodies[0].solids[0].radius: invalid type: string \"one\"",
+        ),
+        (text(&two().replace("\"b\"", "7"), ""), "bodies[1].name: invalid type: integer `7`"),
+        (text(&BALL.replace("sphere", "ball"), ""), "bodies[0].solids[0].shape: unknown variant `ball`"),
+        (
+            text(&BALL.replace("\"shape\": \"sphere\", ", ""), ""),
+            "bodies[0].solids[0]: missing field `shape`",
+        ),
+        (text(&BALL.replace("radius", "raduis"), ""), "bodies[0].solids[0].raduis: unknown field `raduis`"),
+        (text(BALL, r#", "time_step": "fast""#), "time_step: invalid type: string \"fast\""),
         (text(&BALL.replace("[0, 0, 0]", "[0, 1e300, 0]"), ""), "bodies[0].position: not a usual number"),
         (
             text(&BALL.replace("[0, 0, 0]", "[0, 0]"), ""),
@@ -62,7 +77,7 @@ fn bad_descriptions_name_the_place() {
         ),
         (text(BALL, r#", "time_step": 0"#), "time_step: not above zero"),
         (text(BALL, r#", "substeps": 1000000"#), "substeps: too many (1000000 vs at most 256)"),
-        (text(BALL, r#", "colour": 3"#), "unknown field `colour`"),
+        (text(BALL, r#", "colour": 3"#), "world: colour: unknown field `colour`"),
         (text(BALL, r#", "collisions": {"pairs": [["a", "c"]]}"#), r#"collisions.pairs[0]: no body "c""#),
         (
             text(BALL, r#", "planes": [{"normal": [0, 0, 0]}]"#),

@@ -23,7 +23,8 @@ Keys of --json:
   logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, gates, depth, head,
                     votes, circuit_validation_accuracy, learned_gates, circuit_gates, active_gates, simplified_gates,
                     simplified_depth, proved, out_of_time, repair
-  worlds            world, algorithm, seed, updates, episodes, return_mean, return_min, length_mean
+  worlds            world, algorithm, seed, updates, episodes, return_mean, return_min, length_mean; of bodies that
+                    should get ahead also body_lengths_mean, body_lengths_min
   controllers       world, algorithm, seed, updates, episodes, return_mean, return_min, held, return_mean_learned,
                     learned_gates, repaired_gates, simplified_gates, depth, proved
   data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed

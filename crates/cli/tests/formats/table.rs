@@ -42,6 +42,7 @@ pub fn all(runs: &Folder) -> Vec<Format> {
     all.extend(data());
     all.extend(language());
     all.extend(circuits());
+    all.extend(worlds());
     all.extend(of_runs(runs));
     all
 }
@@ -159,6 +160,21 @@ fn language() -> Vec<Format> {
             }
         }),
     ]
+}
+
+/// Worlds of bodies. What is read is also assembled, if it is small.
+fn worlds() -> Vec<Format> {
+    let texts = farad_world::WORLDS.iter().map(|row| row.json.as_bytes().to_vec());
+    vec![format("world", "world.json", texts.collect(), |folder| {
+        let bytes = std::fs::read(at(folder, "world.json")).unwrap();
+        let Ok(text) = String::from_utf8(bytes) else { return };
+        let Ok(description) = farad_world::Description::from_json(&text) else { return };
+        let again = farad_world::Description::from_json(&description.to_json());
+        assert_eq!(again.expect("what is written can be read"), description);
+        if let Ok(world) = farad_world::World::new(&description, &Device::cpu()) {
+            drop((world.contacts(), world.length(0), world.reset(1, 0)));
+        }
+    })]
 }
 
 fn circuits() -> Vec<Format> {

@@ -110,6 +110,11 @@ impl Environment for Locomotion {
         Transition { state: after.tensors().map(Tensor::clone).to_vec(), reward, ended }
     }
 
+    fn ahead(&self, state: &[Tensor]) -> Option<Tensor> {
+        let place = self.coordinate(&WorldState::from_tensors(state), 0);
+        Some(place * (1.0 / self.world.length(self.body)))
+    }
+
     fn draw(&self, state: &[f32]) -> Option<Picture> {
         let (bodies, plane) = (self.world.bodies(), self.world.description().dimensions == 2);
         let (along, turn) = if plane { (2, 2) } else { (3, 4) };

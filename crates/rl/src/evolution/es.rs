@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use farad::{DType, Device, Order, Result, Tensor};
 
-use super::{EvolutionSettings, course, fitness, network};
+use super::{EvolutionSettings, course, fitness, network, scaled_fitness};
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::normalizer::Normalizer;
 
 /// Decay rates of Adam's moments, and its epsilon.
 const BETAS: [f64; 2] = [0.9, 0.999];
@@ -33,6 +34,8 @@ pub struct Es {
     device: Device,
     /// The mean of every seed and Adam's moments, `[seeds, numbers]`.
     state: [Tensor; 3],
+    /// Of what all policies of a seed see, if observations are scaled.
+    scale: Option<Normalizer>,
     updates: u64,
 }
 
@@ -51,8 +54,9 @@ impl Es {
         let weights = network.init(seeds, device)?;
         let mean = ActorCritic::packed(&weights).detach()?;
         let zero = mean.full_like(0.0).detach()?;
+        let scale = settings.scale.then(|| Normalizer::new(seeds, environment.observations(), device));
         let (device, state) = (device.clone(), [mean, zero.clone(), zero]);
-        Ok(Es { environment, network, settings, device, state, updates: 0 })
+        Ok(Es { environment, network, settings, device, state, scale, updates: 0 })
     }
 
     /// The number of agents that train in parallel.
@@ -73,12 +77,15 @@ impl Es {
     /// The mean policies.
     pub fn agents(&self) -> Agents {
         let weights = self.network.unpack(&self.state[0]);
-        Agents { network: self.network.clone(), weights, normalizer: None }
+        Agents { network: self.network.clone(), weights, normalizer: self.scale.clone() }
     }
 
     /// Continues with these agents as the means.
     pub fn take(&mut self, agents: &Agents) -> Result<()> {
         self.state[0] = ActorCritic::packed(&agents.weights).detach()?;
+        if self.scale.is_some() {
+            self.scale.clone_from(&agents.normalizer);
+        }
         Ok(())
     }
 
@@ -90,7 +97,14 @@ impl Es {
         let drawn = Tensor::randn([seeds, population / 2, numbers], &self.device);
         let both = Tensor::concat(&[&drawn, &-&drawn], 1);
         let rows = (mean.unsqueeze(1) + both * noise).reshape([seeds * population, numbers]);
-        let found = fitness(&*self.environment, &self.network, &rows, trials, &self.device);
+        let (environment, device) = (&*self.environment, &self.device);
+        let (found, scale) = match &self.scale {
+            None => (fitness(environment, &self.network, &rows, trials, device), None),
+            Some(scale) => {
+                let (found, scale) = scaled_fitness(environment, &self.network, &rows, trials, scale, device);
+                (found, Some(scale))
+            }
+        };
         let found = found.reshape([seeds, population]);
         // Ranks from -1/2 to 1/2: only the order matters.
         let ranks = found.argsort(1, Order::Ascending).argsort(1, Order::Ascending).cast(DType::F32);
@@ -105,28 +119,39 @@ impl Es {
         let moved = (&m / &corrections[0]) / ((&v / &corrections[1]).sqrt() + SMALL);
         let next = [mean + moved * step, m, v];
         let course = course(&found, &Tensor::full(noise, [seeds], &self.device));
-        Tensor::compute_all(&[&next[0], &next[1], &next[2], &course])?;
+        let scales = scale.iter().flat_map(Normalizer::tensors);
+        Tensor::compute_all(&next.iter().chain([&course]).chain(scales).collect::<Vec<_>>())?;
         for (old, new) in self.state.iter_mut().zip(next) {
             *old = new.detach()?;
         }
+        self.scale = scale.map(|scale| scale.detach()).transpose()?;
         self.updates += 1;
         Ok(course)
     }
 
     /// Everything that evolution needs to continue, by name.
     pub fn tensors(&self) -> Vec<(String, Tensor)> {
-        names().into_iter().zip(self.state.iter().cloned()).collect()
+        self.names().into_iter().zip(self.all().into_iter().cloned()).collect()
+    }
+
+    fn all(&self) -> Vec<&Tensor> {
+        self.state.iter().chain(self.scale.iter().flat_map(Normalizer::tensors)).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let scale = self.scale.iter().flat_map(|_| ["seen.count", "seen.mean", "seen.variance"]);
+        ["mean", "first", "second"].into_iter().chain(scale).map(String::from).collect()
     }
 
     /// Continues from what [`Es::tensors`] returned after this many generations.
     pub fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()> {
-        let new = stored(&names(), &self.state.iter().collect::<Vec<_>>(), tensors)?;
-        self.state.iter_mut().zip(new).for_each(|(old, new)| *old = new);
+        let mut new = stored(&self.names(), &self.all(), tensors)?.into_iter();
+        let scale = self.scale.iter_mut().flat_map(|scale| {
+            let Normalizer { count, mean, variance } = scale;
+            [count, mean, variance]
+        });
+        self.state.iter_mut().chain(scale).zip(new.by_ref()).for_each(|(old, new)| *old = new);
         self.updates = updates;
         Ok(())
     }
-}
-
-fn names() -> Vec<String> {
-    ["mean", "first", "second"].map(String::from).to_vec()
 }

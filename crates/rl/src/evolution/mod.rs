@@ -18,7 +18,8 @@ use farad::{Device, Tensor};
 
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
-use crate::episodes::{Agents, returns};
+use crate::episodes::{Agents, episodes, returns};
+use crate::normalizer::Normalizer;
 
 /// The columns that a generation returns.
 pub const GENERATION: [&str; 4] = ["loss", "return", "best", "spread"];
@@ -42,8 +43,29 @@ fn fitness(
     totals.mean_axes([1])
 }
 
-/// The statistics of a generation, `[seeds, 4]` ([`GENERATION`]), from returns `[seeds, policies]` and
-/// deviations `[seeds]`.
+/// The same with observations scaled for every seed, and the scale after what was seen.
+fn scaled_fitness(
+    environment: &dyn Environment,
+    network: &ActorCritic,
+    rows: &Tensor,
+    trials: usize,
+    scale: &Normalizer,
+    device: &Device,
+) -> (Tensor, Normalizer) {
+    let seeds = scale.mean.shape()[0];
+    let each = rows.shape()[0] / seeds;
+    let wide = scale.repeated(each);
+    let agents =
+        Agents { network: network.clone(), weights: network.unpack(rows), normalizer: Some(wide.clone()) };
+    let totals = episodes(environment, &agents, trials, Some(&wide), device);
+    let of_seed =
+        |t: &Tensor, width: usize| t.reshape([seeds, each * trials, width]).sum_axes(farad::kept([1]));
+    let samples = of_seed(&totals.lengths, 1);
+    let seen = totals.seen.expect("a scale was given").map(|sum| of_seed(&sum, environment.observations()));
+    (totals.returns.mean_axes([1]), scale.with_sums(&samples, seen.each_ref()))
+}
+
+/// What a generation was like, `[seeds, 4]` ([`GENERATION`]), of returns `[seeds, policies]` and deviations `[seeds]`.
 fn course(returns: &Tensor, spread: &Tensor) -> Tensor {
     let mean = returns.mean_axes([1]);
     let all = Tensor::stack(&[&-&mean, &mean, &returns.max_axes([1]), spread], 1);

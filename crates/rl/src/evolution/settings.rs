@@ -7,8 +7,9 @@ farad::train::settings! {
     pub struct EvolutionSettings {
         population: usize = 32, Takes::Whole(4, 1 << 20), "Policies of a generation; an even number for es.";
         trials: usize = 4, Takes::Whole(1, 1 << 16), "Episodes that a policy is tried in.";
-        policy: Vec<i64> = vec![16], Takes::Wholes(1, 1 << 14, 0), "Sizes of the hidden layers of evolved policies; none means a linear policy.";
-        noise: f64 = 0.2, Takes::Number(NumberRange::above(0.0)), "Standard deviation of the policies around their mean; for cma, the initial one.";
+        scale: bool = false, Takes::Truth, "Whether es brings observations to mean 0 and deviation 1.";
+        policy: Vec<i64> = vec![16], Takes::Wholes(1, 1 << 14, 0), "Sizes of the hidden layers of evolved policies; none: a linear one.";
+        noise: f64 = 0.2, Takes::Number(NumberRange::above(0.0)), "Deviation of the policies from their mean, for cma at the start.";
         step: f64 = 0.05, Takes::Number(NumberRange::above(0.0)), "Learning rate of es.";
         decay: f64 = 0.005, Takes::Number(NumberRange::from(0.0)), "Weight decay of es, as a fraction of its step.";
     }

@@ -37,7 +37,12 @@ impl Judged {
             1 => counted(episodes, "episode"),
             seeds => format!("{} of each of {seeds} agents", counted(episodes, "episode")),
         };
-        format!("mean return {:.1} over {of}, {:.1} in the worst", self.mean(), self.worst())
+        let lengths: Option<Vec<f64>> =
+            self.scores.iter().map(|score| score.body_lengths().map(|[mean, _]| mean)).collect();
+        let ahead = lengths.filter(|all| !all.is_empty()).map_or(String::new(), |all| {
+            format!(", {:.1} body lengths ahead", all.iter().sum::<f64>() / all.len() as f64)
+        });
+        format!("mean return {:.1} over {of}, {:.1} in the worst{ahead}", self.mean(), self.worst())
     }
 }
 
@@ -59,10 +64,13 @@ pub fn outcome(settings: &Settings, judged: &Judged) -> Outcome {
     let json = scores.clone().map(|(seed, score)| score.json(settings, seed, judged.steps)).collect();
     let mut outcome = Outcome { json, lines: vec![judged.sentence()], ..Outcome::default() };
     if judged.scores.len() > 1 {
-        let mut table = TextTable::new([("seed", true), ("mean return", true), ("worst", true)]);
+        let bodies = judged.scores.iter().all(|score| score.ahead.is_some());
+        let columns = [("seed", true), ("mean return", true), ("worst", true), ("body lengths", true)];
+        let mut table = TextTable::new(columns[..if bodies { 4 } else { 3 }].iter().copied());
         for (seed, score) in scores {
-            let numbers = [format!("{:.1}", score.mean()), format!("{:.1}", score.min())];
-            table.row([seed.into()].into_iter().chain(numbers.map(Into::into)));
+            let numbers = [score.mean(), score.min()].into_iter();
+            let numbers = numbers.chain(score.body_lengths().map(|[mean, _]| mean));
+            table.row([seed.into()].into_iter().chain(numbers.map(|n| format!("{n:.1}").into())));
         }
         outcome.table = Some(table);
     }

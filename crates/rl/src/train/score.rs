@@ -1,11 +1,11 @@
 //! How good agents are: returns of whole episodes.
 
 use farad::run::{Value, json};
-use farad::{Device, Result};
+use farad::{Device, Result, Tensor};
 
 use super::settings::Settings;
 use crate::environment::Environment;
-use crate::episodes::{Agents, returns};
+use crate::episodes::{Agents, episodes as tried};
 
 /// Returns of an agent's episodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct ReturnScore {
     pub returns: Vec<f32>,
     /// Steps of each.
     pub lengths: Vec<f32>,
+    /// Body lengths that each got ahead, in worlds of bodies.
+    pub ahead: Option<Vec<f32>>,
 }
 
 impl ReturnScore {
@@ -28,12 +30,24 @@ impl ReturnScore {
     ) -> Result<Vec<ReturnScore>> {
         let random = device.random_state();
         device.seed(seed);
-        let [totals, lengths] = returns(environment, agents, episodes, device);
+        let totals = tried(environment, agents, episodes, None, device);
         device.set_random_state(random);
-        farad::Tensor::compute_all(&[&totals, &lengths])?;
-        let (totals, lengths) = (totals.to_vec::<f32>()?, lengths.to_vec::<f32>()?);
-        let pairs = totals.chunks(episodes).zip(lengths.chunks(episodes));
-        Ok(pairs.map(|(t, l)| ReturnScore { returns: t.to_vec(), lengths: l.to_vec() }).collect())
+        let all: Vec<&Tensor> = [&totals.returns, &totals.lengths].into_iter().chain(&totals.ahead).collect();
+        Tensor::compute_all(&all)?;
+        let numbers = all.into_iter().map(Tensor::to_vec::<f32>).collect::<Result<Vec<_>>>()?;
+        let own = |n: usize, agent: usize| numbers[n][agent * episodes..][..episodes].to_vec();
+        let score = |agent: usize| ReturnScore {
+            returns: own(0, agent),
+            lengths: own(1, agent),
+            ahead: totals.ahead.as_ref().map(|_| own(2, agent)),
+        };
+        Ok((0..numbers[0].len() / episodes).map(score).collect())
+    }
+
+    /// The mean of body lengths, and the least of them.
+    pub fn body_lengths(&self) -> Option<[f64; 2]> {
+        let all = self.ahead.as_ref()?.iter().map(|&ahead| f64::from(ahead));
+        Some([all.clone().sum::<f64>() / all.len().max(1) as f64, all.fold(f64::INFINITY, f64::min)])
     }
 
     /// The mean return.
@@ -49,10 +63,14 @@ impl ReturnScore {
     /// The score as JSON.
     pub fn json(&self, settings: &Settings, seed: u64, steps: u64) -> Value {
         let length = self.lengths.iter().map(|&length| f64::from(length)).sum::<f64>();
-        json!({
+        let mut json = json!({
             "world": settings.world, "algorithm": settings.algorithm, "seed": seed, "updates": steps,
             "episodes": self.returns.len(), "return_mean": self.mean(), "return_min": self.min(),
             "length_mean": length / self.lengths.len().max(1) as f64,
-        })
+        });
+        if let Some([mean, min]) = self.body_lengths() {
+            (json["body_lengths_mean"], json["body_lengths_min"]) = (mean.into(), min.into());
+        }
+        json
     }
 }

@@ -7,14 +7,14 @@
 mod geometry;
 mod table;
 
-use farad_tensor::{Device, Tensor};
+use farad_tensor::Device;
 
 use crate::assembly::BodyRow;
 use crate::bodies::{PosedBodies, Velocities};
 use crate::description::ContactRule;
 use crate::joints::columns;
 use crate::quantity::{ONE, Quantity, ZERO};
-use crate::rows::{Arrangement, ConstraintSide, RowIndex};
+use crate::rows::{Arrangement, ConstraintSide, RowIndex, RowStore};
 use crate::vector::Vector3;
 pub(crate) use table::{ContactTables, tables};
 use table::{PlaneRow, PointBoxRow, SegmentRow};
@@ -32,6 +32,7 @@ pub(crate) struct ContactGroup {
     restitution: Quantity,
     kind: ContactKind,
     plane: bool,
+    store: RowStore,
 }
 
 /// The kinds of contact.
@@ -88,6 +89,8 @@ impl ContactGroup {
     pub fn prepare(&self, posed: &PosedBodies, rule: &ContactRule, time: f64) -> PreparedContacts<'_> {
         let (sides, touch) = self.touch(posed);
         let TouchPlace { arms, normal, gap } = touch;
+        let arms = arms.map(|arm| self.store.keep_vector(&arm));
+        let (normal, gap) = (self.store.keep_vector(&normal), self.store.keep(&gap));
         let mut way = Quantity::Known(rule.compliance / (time * time));
         let mut slip: Quantity = ZERO;
         for side in 0..2 {
@@ -105,10 +108,10 @@ impl ContactGroup {
             group: self,
             arms,
             normal,
-            ease: way.recip(),
-            way,
-            slip_ease: slip.recip(),
-            target,
+            ease: self.store.keep(&way.recip()),
+            way: self.store.keep(&way),
+            slip_ease: self.store.keep(&slip.recip()),
+            target: self.store.keep(&target),
             soft: rule.compliance / (time * time),
             smoothing: rule.smoothing,
             threshold: rule.threshold,
@@ -163,13 +166,15 @@ impl PreparedContacts<'_> {
     pub fn hold(&mut self, velocities: &Velocities, pushes: &mut Velocities) {
         let (apart, speed) = self.approach(velocities);
         let wanted = &self.push * (&self.way - self.soft) + &self.target - &speed;
-        let push = rounded_relu(&wanted, self.smoothing) * &self.ease;
+        let store = &self.group.store;
+        let push = store.keep(&(rounded_relu(&wanted, self.smoothing) * &self.ease));
         let mut change = self.normal.scaled(&(&push - &self.push));
         if !self.group.friction.is_zero() {
             let slip = apart - self.normal.scaled(&speed);
             let rub = &self.rub - slip.scaled(&self.slip_ease);
             let most = &push * &self.group.friction;
             let rub = rub.scaled(&most.over(&rub.length(LEAST_IMPULSE)).minimum(&ONE));
+            let rub = store.keep_vector(&rub);
             change = change + &rub - &self.rub;
             self.rub = rub;
         }
@@ -216,6 +221,7 @@ impl GroupMaker<'_> {
         let column =
             |n: usize| Quantity::column(&surface.iter().map(|s| s[n]).collect::<Vec<_>>(), self.device);
         ContactGroup {
+            store: RowStore::new(surface.len(), self.arrangement, self.device),
             masses: of(|body| 1.0 / body.mass),
             splits: of(|body| body.split),
             friction: column(0),
@@ -272,16 +278,13 @@ impl GroupMaker<'_> {
     }
 }
 
-/// For every body, whether one of its rows is closer than `near`: `[worlds, bodies]`, 1 or 0.
+/// How many rows of every body are closer than `near`, per slot.
 pub(crate) fn touching(
     groups: &[ContactGroup],
     posed: &PosedBodies,
     near: f64,
     slots: usize,
-    worlds: usize,
-    bodies: usize,
-    device: &Device,
-) -> Tensor {
+) -> Vec<Quantity> {
     let mut counts = vec![vec![ZERO]; slots];
     for group in groups {
         let close = (Quantity::Known(near) - group.touch(posed).1.gap).positive(&ONE, &ZERO);
@@ -289,8 +292,5 @@ pub(crate) fn touching(
             index.give(std::slice::from_ref(&close), &mut counts);
         }
     }
-    let rows = if slots == bodies { 1 } else { bodies };
-    let parts: Vec<Tensor> =
-        counts.iter().map(|own| own[0].minimum(&ONE).filled(worlds, rows, device)).collect();
-    Tensor::concat(&parts.iter().collect::<Vec<_>>(), 1).squeeze(2)
+    counts.into_iter().flatten().collect()
 }

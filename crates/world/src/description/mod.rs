@@ -4,6 +4,7 @@
 //! be assembled. Lengths are in meters, angles in radians, masses in kilograms, times in seconds.
 
 mod check;
+mod json_path;
 mod solid;
 
 use serde::{Deserialize, Serialize};
@@ -372,7 +373,11 @@ impl Description {
             let path = "file".to_string();
             return Err(WorldError::TooMany { path, found: text.len(), most: MOST_BYTES });
         }
-        let syntax = |e: serde_json::Error| WorldError::Syntax { message: e.to_string() };
+        let syntax = |e: serde_json::Error| match json_path::placed(text, &e) {
+            // Not even an object.
+            (path, message) if path.is_empty() || path.starts_with('[') => WorldError::Syntax { message },
+            (path, message) => WorldError::Field { path, message },
+        };
         let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
         match value.get("version").and_then(serde_json::Value::as_u64) {
             Some(VERSION) => {}
