@@ -19,7 +19,7 @@ use circuits::{EXPORT_EXAMPLES, SIMULATE_EXAMPLES};
 pub use circuits::{ExportOptions, SimulateOptions, StartOption};
 pub use flags::{DeviceFlag, OutputFlags, ProfileFlags, ProfileKind, whole};
 use language::{CHAT_EXAMPLES, GENERATE_EXAMPLES};
-pub use language::{ChatOptions, GenerateOptions};
+pub use language::{ChatOptions, GenerateOptions, WeightsFlags};
 use machine::{BENCH_EXAMPLES, DEVICES_EXAMPLES, TUNE_EXAMPLES};
 pub use machine::{BenchOptions, DevicesOptions, TuneOptions};
 use predict::PREDICT_EXAMPLES;

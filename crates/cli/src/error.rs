@@ -33,6 +33,24 @@ pub enum Error {
     )]
     NoCircuit { op: &'static str, path: String, kind: String },
     #[error(
+        "export: the run did not begin from published weights: {path}\nhelp: these formats are for runs of `farad train lm --from DIR`; --format onnx is for all"
+    )]
+    NotPublished { path: String },
+    #[error(
+        "export: the run has no adapters: {path}\nhelp: --format huggingface has its whole weights; adapters are trained with --lora"
+    )]
+    NoAdapter { path: String },
+    #[error("eval: --weights needs a text to judge on\nhelp: name a file or a folder with --data")]
+    NeedsText,
+    #[error(
+        "eval: --speed does not go with --weights\nhelp: it times the circuits of logic networks; leave it out"
+    )]
+    SpeedOfText,
+    #[error(
+        "chat: --system needs a model with a chat template\nhelp: leave it out, or choose a chat model with --weights"
+    )]
+    NoSystem,
+    #[error(
         "export: no network: {path} is of kind {kind}\nhelp: --format onnx is for networks, language models, logic networks and Boolean functions; automata have the other formats"
     )]
     NoNetwork { path: String, kind: String },
@@ -130,6 +148,9 @@ impl Error {
             | Error::OtherFlag { .. }
             | Error::AutomataOnly { .. }
             | Error::Twice { .. }
+            | Error::NeedsText
+            | Error::SpeedOfText
+            | Error::NoSystem
             | Error::NoSeed { .. }
             | Error::Filter { .. }
             | Error::Farad(farad::Error::DeviceName { .. }) => 2,

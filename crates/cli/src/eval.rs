@@ -6,6 +6,7 @@ use farad::train::{Asked, TrainingKind};
 use crate::arguments::{EVAL_FLAGS, EvalOptions};
 use crate::error::Result;
 use crate::kinds::KINDS;
+use crate::lm::perplexity;
 use crate::profile::{self, Profiling};
 use crate::source::open_run;
 use crate::training::{self, Screen};
@@ -13,8 +14,14 @@ use crate::training::{self, Screen};
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
     profile::check(&options.profile)?;
-    let run = open_run(&options.run)?;
-    judge(KINDS.of(&run)?, &run, options)
+    match (&options.weights.weights, &options.run) {
+        (Some(folder), _) => perplexity::run(folder, options),
+        (None, Some(run)) => {
+            let run = open_run(run)?;
+            judge(KINDS.of(&run)?, &run, options)
+        }
+        (None, None) => unreachable!("the command line asks for one of them"),
+    }
 }
 
 /// Judges what a run of a kind of the table has learned.

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::arguments::ExportOptions;
 use crate::circuits::{self, Wanted};
 use crate::error::{Error, Result, did_you_mean};
+use crate::lm::folders;
 use crate::look;
 use crate::networks;
 use crate::source::Source;
@@ -17,11 +18,15 @@ pub const ONNX: &str = "onnx";
 
 /// The names of all formats.
 pub fn formats() -> Vec<&'static str> {
-    Format::ALL.iter().map(|format| format.name).chain([ONNX]).collect()
+    Format::ALL.iter().map(|format| format.name).chain([ONNX]).chain(folders::FORMATS).collect()
 }
 
 /// Writes the files of a format; none of them may be there yet.
 pub fn run(options: &ExportOptions) -> Result<()> {
+    if folders::FORMATS.contains(&options.format.as_str()) {
+        check_plain(options, "weights have no clock")?;
+        return folders::run(options);
+    }
     let files = if options.format == ONNX {
         let (name, bytes) = network(options)?;
         vec![(name, bytes)]
@@ -62,16 +67,22 @@ fn write(options: &ExportOptions, files: &[(String, Vec<u8>)]) -> Result<()> {
 /// The network of a run: name and contents of its file.
 fn network(options: &ExportOptions) -> Result<(String, Vec<u8>)> {
     let path = options.source.display().to_string();
-    let given = [(options.seed.is_some(), "--seed"), (options.raw, "--raw")];
-    if let Some((_, flag)) = given.into_iter().find(|(given, _)| *given) {
-        return Err(Error::ExportFlag { flag, path });
-    }
-    if options.pipeline.is_some() {
-        return Err(Error::Pipeline { why: format!("{ONNX} has no clock") });
-    }
+    check_plain(options, "onnx has no clock")?;
     match Source::open("export", &options.source)? {
         Source::Run(run) => networks::onnx(&run),
         Source::Circuit(_) => Err(Error::NoNetwork { path, kind: "circuit".into() }),
+    }
+}
+
+/// Refuses flags that are for circuits.
+fn check_plain(options: &ExportOptions, why: &str) -> Result<()> {
+    let given = [(options.seed.is_some(), "--seed"), (options.raw, "--raw")];
+    if let Some((_, flag)) = given.into_iter().find(|(given, _)| *given) {
+        return Err(Error::ExportFlag { flag, path: options.source.display().to_string() });
+    }
+    match options.pipeline {
+        Some(_) => Err(Error::Pipeline { why: why.into() }),
+        None => Ok(()),
     }
 }
 

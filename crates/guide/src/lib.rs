@@ -36,6 +36,7 @@ chapters! {
     Use "use.md"
     Logic "logic.md"
     LanguageModels "language-models.md"
+    PublishedModels "published-models.md"
     Worlds "worlds.md"
     CustomOps "custom-ops.md"
     Data "data.md"

@@ -27,6 +27,17 @@ pub enum Error {
         /// Parts of them.
         heads: usize,
     },
+    /// Heads of queries that cannot share those of keys evenly.
+    #[error(
+        "model: heads of keys do not divide those of queries: heads {heads}, key_heads {key_heads} ({} left over)\nhelp: key_heads {} would fit",
+        heads % key_heads, (1..=*key_heads).rev().find(|n| heads % n == 0).unwrap_or(1)
+    )]
+    KeyHeads {
+        /// Heads of queries.
+        heads: usize,
+        /// Heads of keys and values.
+        key_heads: usize,
+    },
     /// Heads that rotary positions cannot turn.
     #[error(
         "model: rotary positions turn columns in pairs: width {width}, heads {heads} ({} columns per head)\nhelp: choose sizes that give each head an even number of columns, or learned positions",
@@ -49,6 +60,121 @@ pub enum Error {
         "weights: lm_head.weight and wte.weight differ, and the model is tied\nhelp: load them with tied = false"
     )]
     Untied,
+    /// A folder without a model.
+    #[error("weights: there is no config.json in {}\nhelp: name a folder as Hugging Face's: config.json, model.safetensors, tokenizer.json", path.display())]
+    NoHubFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A `config.json`, or an index of weights, that cannot be used.
+    #[error("weights: {}: {what}\nhelp: fetch the file again, or use a model of a known family", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A folder without weights that can be read.
+    #[error("weights: there is no model.safetensors in {}\nhelp: {}", path.display(), if *pickled { "its weights are Python objects (.bin, .pt), which are not read; save them with save_pretrained(safe_serialization=True)" } else { "fetch model.safetensors, or all shards with model.safetensors.index.json" })]
+    NoWeights {
+        /// The folder.
+        path: PathBuf,
+        /// Whether there are weights as Python objects.
+        pickled: bool,
+    },
+    /// A file of weights that is damaged.
+    #[error("weights: {}: cut or damaged: {what}\nhelp: fetch the file again", path.display())]
+    DamagedShard {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Weights that are not those that `config.json` asks for.
+    #[error("weights: {}: {what}\nhelp: config.json and the weights are of different models; fetch both again", path.display())]
+    HubWeights {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with them.
+        what: String,
+    },
+    /// Weights with tensors that the family does not have.
+    #[error(
+        "weights: tensors that a model of family {family} does not have: {first} ({count} in all)\nhelp: the model is of another kind than config.json says, or has parts that are not supported"
+    )]
+    ForeignTensors {
+        /// The first of them.
+        first: String,
+        /// How many there are.
+        count: usize,
+        /// The family.
+        family: String,
+    },
+    /// A folder without a tokenizer.
+    #[error("tokenizer: there is no tokenizer.json in {}\nhelp: fetch it; older folders have vocab.json or tokenizer.model only: load and save them once with the transformers library", path.display())]
+    NoHubTokenizer {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A tokenizer that is not the model's.
+    #[error("tokenizer: it has more tokens than the model: {} ({tokens} vs {vocabulary})\nhelp: tokenizer.json is of another model; fetch the model's own", path.display())]
+    OtherHubTokenizer {
+        /// The folder.
+        path: PathBuf,
+        /// Tokens of the tokenizer.
+        tokens: usize,
+        /// Tokens of the model.
+        vocabulary: usize,
+    },
+    /// A model that a device cannot hold.
+    #[error(
+        "weights: too large for the device: {device}: weights {weights}, cache {cache} ({needed} vs {has})\nhelp: take --store bf16 or i8, a smaller --context, fewer prompts at once, or another device"
+    )]
+    TooLargeToLoad {
+        /// The device.
+        device: String,
+        /// Bytes of the weights.
+        weights: String,
+        /// Bytes of the cache.
+        cache: String,
+        /// All of it.
+        needed: String,
+        /// What there is.
+        has: String,
+    },
+    /// An adapter that cannot be used.
+    #[error("adapter: {}: {what}\nhelp: it must be a LoRA adapter of this model, as PEFT saves it", path.display())]
+    Adapter {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A product that the model does not have.
+    #[error("adapter: there is no product `{target}` in the model\nhelp: there are {known}")]
+    NoLoraTarget {
+        /// What was asked for.
+        target: String,
+        /// What there is.
+        known: String,
+    },
+    /// A template that cannot be used.
+    #[error("template: {message}")]
+    Template {
+        /// What is wrong.
+        message: String,
+    },
+    /// A template whose text before an answer depends on the answer.
+    #[error(
+        "template: an answer changes the text before it\nhelp: this chat template cannot mark answers; train on text instead"
+    )]
+    TemplateRewrites,
+    /// A conversation with a model that has no template.
+    #[error("template: the model has no chat template: {}\nhelp: it is no chat model; use `farad generate`", path.display())]
+    NoTemplate {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A way to draw tokens that makes no sense.
     #[error("generate: {key} takes {wanted}, not `{found}`")]
     Sampling {
@@ -173,6 +299,28 @@ pub enum Error {
         path: PathBuf,
         /// The first byte that is no text.
         at: usize,
+    },
+    /// A line of a file of conversations that cannot be used.
+    #[error("data: {}: line {line}: {what}\nhelp: each line is {{\"messages\": [{{\"role\": \"user\", \"content\": \"…\"}}, {{\"role\": \"assistant\", \"content\": \"…\"}}]}}", path.display())]
+    Conversation {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Conversations for a model that has no template.
+    #[error("data: conversations need a chat template: {}\nhelp: start from a chat model with --from DIR, or train on text", path.display())]
+    NeedsTemplate {
+        /// The file of conversations.
+        path: PathBuf,
+    },
+    /// Sizes that are not those of the weights to start from.
+    #[error("train: the sizes of the model are those of its weights: {}\nhelp: with --from, leave out --layers, --heads, --width, --vocabulary and settings of the model; --context and dropout may change", path.display())]
+    OtherSizes {
+        /// The folder of the weights.
+        path: PathBuf,
     },
     /// A text without one whole window.
     #[error("data: text is shorter than the context: {name} ({tokens} tokens vs at least {})\nhelp: use more text, or a smaller --context", context + 1)]

@@ -28,6 +28,7 @@
 //! - [`ModelOptions`] for the sizes, [`Transformer`] and [`model`] for the model and GPT-2's weights.
 //! - [`Tokenizer`] and [`tokenize`]: what tokens mean; [`data`]: text, windows of it, and all of it once.
 //! - [`Generator`], [`Sampling`] and [`generate`]: text, token by token.
+//! - [`hub`]: models of others, from folders as Hugging Face's.
 //! - [`train`]: settings, updates, runs and reports. The command is `farad train lm`.
 //!
 //! The guide's chapter *Language models* (`docs/guide/src/language-models.md`) leads through them.
@@ -35,11 +36,12 @@
 pub mod data;
 mod error;
 pub mod generate;
+pub mod hub;
 pub mod model;
 pub mod tokenize;
 pub mod train;
 
 pub use error::{Error, Result};
-pub use generate::{Cache, Generator, Sampler, Sampling};
-pub use model::{Activation, ModelOptions, Positions, Transformer};
+pub use generate::{Cache, Generator, Sampler, Sampling, TextBatch};
+pub use model::{Activation, FamilyOptions, ModelOptions, Positions, Transformer, WeightFormat};
 pub use tokenize::{Tokenizer, TokenizerKind};

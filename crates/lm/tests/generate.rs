@@ -142,3 +142,18 @@ fn what_cannot_be_gone_on_with_is_refused() {
     assert_eq!(text, "generate: no room in the context: 20 tokens cached, 5 more (25 vs 24)");
     assert_eq!(cache.len(), 20);
 }
+
+#[test]
+fn room_is_made_as_a_text_grows() {
+    let _turn = turn();
+    let options = ModelOptions { layers: 1, context: 600, positions: Positions::Rotary, ..options() };
+    let model = model(&options, &Device::cpu());
+    let text = tokens(600);
+    let mut cache = Cache::new(&model).expect("room");
+    // Within the first places, across their end by a long and by a short step, and up to the last.
+    for end in [200, 256, 257, 300, 511, 513, 600] {
+        let logits = cache.advance(&model, &text[cache.len()..end]).expect("room");
+        close(&logits, &at_once(&model, &text[..end]), &format!("{end} tokens"));
+    }
+    assert_eq!(cache.room(), 0);
+}

@@ -10,7 +10,7 @@ use std::path::Path;
 use devices::devices;
 use farad::StateDict;
 use farad::prelude::*;
-use farad_lm::{Activation, Error, ModelOptions, Positions, Transformer};
+use farad_lm::{Activation, Error, FamilyOptions, ModelOptions, Positions, Transformer};
 use fixtures::Fixture;
 
 const GPT2: ModelOptions = ModelOptions {
@@ -25,6 +25,7 @@ const GPT2: ModelOptions = ModelOptions {
     tied: true,
     dropout: 0.0,
     bias: true,
+    family: FamilyOptions::PLAIN,
 };
 
 const ROTARY: ModelOptions = ModelOptions {

@@ -3,15 +3,23 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use farad_lm::Sampling;
+use farad_lm::hub::HubFolder;
+use farad_lm::{Sampling, WeightFormat};
 
 use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, number, whole};
+use crate::error::Result;
 
 pub const GENERATE_EXAMPLES: &str = "\
 Examples:
   farad generate runs/lm-1 --prompt \"ROMEO:\"
   farad generate runs/lm-1 --prompt \"The\" --tokens 500 --temperature 0.8 --top-k 40 --seed 7
   farad generate runs/lm-1 --temperature 0         always the most likely token
+  farad generate --weights models/gpt2 --prompt \"The river\" --top-p 0.9
+  farad generate --weights models/llama --prompt \"One\" --prompt \"Two\" --json      several at once
+
+--weights is a folder as Hugging Face's: config.json, model.safetensors or its shards, tokenizer.json. Families: gpt2, llama,
+qwen2, mistral. The memory that the model needs is told before it is loaded. Text ends at the model's end token. Several
+prompts are continued side by side, and each gets the text that it would get alone.
 
 A prompt may have as many tokens as the model's context. Text may be longer: once the context is full, its older half
 is forgotten.
@@ -26,7 +34,10 @@ Examples:
   farad chat runs/lm-1
   farad chat runs/lm-1 --tokens 80 --temperature 0.7 < lines.txt
 
-Every line is a prompt; the model continues it, and remembers the conversation. /new forgets it; /quit or the end of input
+  farad chat --weights models/qwen2-instruct --system \"Be brief.\"
+
+Every line is a prompt; the model continues it, and remembers the conversation. With --weights, or a run that began from
+such weights, lines are turns of a conversation, written by the model's chat template; old turns are forgotten when the context is full. /new forgets it; /quit or the end of input
 ends the chat. Control characters are escaped (\\x1b) in a terminal.
 
 Keys of --json:
@@ -66,18 +77,46 @@ impl SamplingFlags {
     }
 }
 
+/// A model that others have published.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Published models")]
+pub struct WeightsFlags {
+    /// A folder as Hugging Face's instead of a run
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub weights: Option<PathBuf>,
+    /// A LoRA adapter for these weights, as PEFT saves it
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "weights")]
+    pub adapter: Option<PathBuf>,
+    /// How weights are held in memory; smaller formats are slower, as products are computed in f32 [default: f32]
+    #[arg(long, value_name = "FORMAT", requires = "weights", value_parser = ["f32", "f16", "bf16", "i8"])]
+    pub store: Option<String>,
+    /// Tokens that the model sees at once [default: as many as it can, up to 4096]
+    #[arg(long, value_name = "N", requires = "weights", allow_negative_numbers = true, value_parser = whole(1, 1usize << 24))]
+    pub context: Option<usize>,
+}
+
+impl WeightsFlags {
+    /// A folder, with everything that the flags say about it.
+    pub fn open(&self, folder: &std::path::Path) -> Result<HubFolder> {
+        let format = self.store.as_deref().and_then(WeightFormat::named).unwrap_or_default();
+        Ok(HubFolder::open(folder, self.context.unwrap_or(0))?.with_format(format))
+    }
+}
+
 /// Options of `farad generate`.
 #[derive(Debug, Args)]
 pub struct GenerateOptions {
     /// The folder of a run of a language model
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub run: PathBuf,
-    /// The text to continue [default: a new line]
+    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "weights", conflicts_with = "weights")]
+    pub run: Option<PathBuf>,
+    /// The text to continue; may be repeated [default: a new line]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub prompt: Option<String>,
+    pub prompt: Vec<String>,
     /// How many tokens to generate
     #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole(0, usize::MAX))]
     pub tokens: usize,
+    #[command(flatten)]
+    pub weights: WeightsFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
     #[command(flatten)]
@@ -92,11 +131,16 @@ pub struct GenerateOptions {
 #[derive(Debug, Args)]
 pub struct ChatOptions {
     /// The folder of a run of a language model
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub run: PathBuf,
+    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "weights", conflicts_with = "weights")]
+    pub run: Option<PathBuf>,
+    /// What a model with a chat template is told before the conversation
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub system: Option<String>,
     /// Tokens per answer at most; an empty line ends it earlier
     #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole(0, usize::MAX))]
     pub tokens: usize,
+    #[command(flatten)]
+    pub weights: WeightsFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::flags::{DeviceFlag, MOST, OutputFlags, ProfileFlags, whole};
+use super::language::WeightsFlags;
 
 pub const EVAL_EXAMPLES: &str = "\
 Examples:
@@ -13,6 +14,7 @@ Examples:
   farad eval runs/logic-mnist-1 --speed            and nanoseconds per picture
   farad eval runs/cartpole-1                       returns of 100 episodes
   farad eval runs/lm-1 --data other.txt            loss and perplexity on a text
+  farad eval --weights models/gpt2 --data other.txt      the same for a published model
 
 exact: no wrong visible bit at the last step on 1,024 fresh starts (life: on all 512 neighborhoods).
 
@@ -28,7 +30,8 @@ Keys of --json:
   controllers       world, algorithm, seed, updates, episodes, return_mean, return_min, held, return_mean_learned,
                     learned_gates, repaired_gates, simplified_gates, depth, proved
   data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
-  language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed";
+  language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed
+  published models  text, tokens, loss, perplexity, family, parameters, seconds";
 
 pub const REPAIR_EXAMPLES: &str = "\
 Examples:
@@ -79,11 +82,13 @@ result has name, value and words: the final result of the run, else the last val
 #[derive(Debug, Args)]
 pub struct EvalOptions {
     /// The folder of a run
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub run: PathBuf,
+    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "weights", conflicts_with = "weights")]
+    pub run: Option<PathBuf>,
     /// Judge a language model on this text instead of the run's own
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub weights: WeightsFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Time the circuit of a logic network too: on one core, and on the GPU if there is one

@@ -145,7 +145,7 @@ const OF_LANGUAGE: Flag =
 
 /// All of them, in the order of the help.
 #[rustfmt::skip]
-pub static FLAGS: [Flag; 30] = [
+pub static FLAGS: [Flag; 31] = [
     Flag { name: "seed", takes: FlagTakes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
     Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm", "rl", "controller"], resume: Resume::Takes, help: "Total number of updates", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
@@ -157,7 +157,7 @@ pub static FLAGS: [Flag; 30] = [
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products in f16 (mixed precision)", ..ANY },
     Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm", "rl"], help: "Where the data are; `synthetic` draws digits [default: the usual places]", ..ANY },
     Flag { name: "config", value: "FILE.toml", takes: FlagTakes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags override them (`--list` shows the keys)", ..ANY },
-    Flag { name: "from", value: "RUN", takes: FlagTakes::Path(ValueHint::DirPath), help: "Start from the weights of another run of this kind", ..ANY },
+    Flag { name: "from", value: "RUN", takes: FlagTakes::Path(ValueHint::DirPath), help: "Start from the weights of another run of this kind; language models: or of a Hugging Face folder", ..ANY },
     Flag { name: "recipe", value: "VARIANT", takes: FlagTakes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
     Flag { name: "rule", value: "RULE", takes: FlagTakes::Text(Vec::new), help: "What `rule` learns: B2/S, the number of an elementary rule, or a file with neighborhoods", ..OF_AUTOMATA },
     Flag { name: "picture", value: "FILE.png", takes: FlagTakes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64 x 64 pixels and 16 colors; transparent is empty", ..OF_AUTOMATA },
@@ -176,6 +176,7 @@ pub static FLAGS: [Flag; 30] = [
     Flag { name: "width", help: "Features per token", ..OF_LANGUAGE },
     Flag { name: "context", help: "Tokens that the model sees at once", ..OF_LANGUAGE },
     Flag { name: "accumulate", takes: COUNT, help: "Batches per update", ..OF_LANGUAGE },
+    Flag { name: "lora", value: "RANK", takes: FlagTakes::Whole(1, 1 << 16), help: "Train low-rank adapters of this rank instead of the weights", ..OF_LANGUAGE },
 ];
 
 /// A flag of `farad eval` that not every kind of training takes.

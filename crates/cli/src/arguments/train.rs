@@ -41,6 +41,8 @@ Worlds:
 Language models:
   farad train lm --data book.txt --layers 2 --heads 4 --width 128 --context 64 --batch 16 --updates 1000
   farad train lm --data wikitext-2 --tokenizer words --epochs 10 --mixed
+  farad train lm --from models/gpt2 --data book.txt      go on with published weights (Hugging Face's files)
+  farad train lm --from models/qwen2-instruct --lora 16 --data chats.jsonl      adapters; only answers count
 
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
 report.md. Ctrl-C saves and ends with exit code 130; --resume goes on with the same bits.

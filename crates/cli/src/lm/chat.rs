@@ -3,19 +3,19 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use farad_lm::Generator;
-use farad_lm::train::Learned;
+use farad_lm::hub::{ChatMessage, ChatTemplate};
 use serde_json::json;
 
-use super::generate::{needs_space, opened};
+use super::speaker::Speaker;
 use crate::arguments::ChatOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::look;
 
 /// Answers lines until there are no more.
 pub fn run(options: &ChatOptions) -> Result<()> {
-    let learned = opened(&options.run, &options.device)?;
-    let sampling = options.sampling.sampling();
-    let mut generator = Generator::new(&learned.model, sampling)?;
+    let talk = options.output.talk();
+    let speaker = Speaker::open(options.run.as_deref(), &options.weights, &options.device, (1, talk))?;
+    let mut conversation = Conversation::new(&speaker, options)?;
     let asking = std::io::stdin().is_terminal() && !options.output.quiet;
     if asking {
         look::tell("every line is a prompt; /new forgets what was said, /quit ends");
@@ -40,16 +40,15 @@ pub fn run(options: &ChatOptions) -> Result<()> {
         match line.trim() {
             "/quit" => return Ok(()),
             "/new" => {
-                generator = Generator::new(&learned.model, sampling)?;
+                conversation = Conversation::new(&speaker, options)?;
                 continue;
             }
             _ => {}
         }
         // What cannot be understood is said, and the next line may be.
-        match learned.prompted(line).and_then(|tokens| generator.push(&tokens)) {
+        match conversation.ask(line) {
             Ok(()) => {
-                let space = needs_space(&learned, line);
-                let said = answer(&learned, &mut generator, options, space)?;
+                let said = conversation.answer(line)?;
                 if options.output.json {
                     let mut out = std::io::stdout().lock();
                     writeln!(out, "{}", json!({ "prompt": line, "text": said }))?;
@@ -61,31 +60,97 @@ pub fn run(options: &ChatOptions) -> Result<()> {
     }
 }
 
-/// Goes on with the text until an empty line, and shows it as it is made unless it is wanted as JSON.
-fn answer(
-    learned: &Learned,
-    generator: &mut Generator,
-    options: &ChatOptions,
-    space: bool,
-) -> Result<String> {
-    let mut out = std::io::stdout().lock();
-    let (mut decoder, mut said) = (learned.tokenizer.decoder(), String::new());
-    let mut tell = |text: &str| match options.output.json {
-        true => Ok(()),
-        false => write!(out, "{}", look::by_a_model(text)).and_then(|()| out.flush()),
-    };
-    for token in generator.take(options.tokens) {
-        let more = decoder.push(token?);
-        if space && said.is_empty() && !more.starts_with('\n') {
-            tell(" ")?;
+/// A conversation so far.
+struct Conversation<'a> {
+    speaker: &'a Speaker,
+    options: &'a ChatOptions,
+    generator: Generator<'a>,
+    /// Turns, for models that have a template.
+    messages: Vec<ChatMessage>,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(speaker: &'a Speaker, options: &'a ChatOptions) -> Result<Conversation<'a>> {
+        if options.system.is_some() && speaker.template.is_none() {
+            return Err(Error::NoSystem);
         }
-        said += &more;
-        if said.ends_with("\n\n") {
-            break;
-        }
-        tell(&more)?;
+        let generator = Generator::new(&speaker.model, options.sampling.sampling())?;
+        let messages = options.system.iter().map(|text| ChatMessage::new("system", text)).collect();
+        Ok(Conversation { speaker, options, generator, messages })
     }
-    let rest = decoder.finish();
-    tell(&format!("{rest}\n"))?;
-    Ok(said + &rest)
+
+    /// Takes in a line; nothing has changed if that fails.
+    fn ask(&mut self, line: &str) -> Result<()> {
+        match &self.speaker.template {
+            None => Ok(self.generator.push(&self.speaker.prompted(line)?)?),
+            Some(template) => {
+                let before = self.messages.clone();
+                self.messages.push(ChatMessage::new("user", line));
+                let asked = self.turn(template);
+                if asked.is_err() {
+                    self.messages = before;
+                }
+                asked
+            }
+        }
+    }
+
+    /// Gives the model the conversation up to its turn. Old turns are forgotten until there is room for an answer.
+    fn turn(&mut self, template: &ChatTemplate) -> Result<()> {
+        let context = self.speaker.model.options().context;
+        let room = self.options.tokens.min(context / 2);
+        loop {
+            let text = template.render(&self.messages, true)?;
+            let tokens = self.speaker.tokenizer.encode(text.as_bytes())?;
+            let first = usize::from(self.messages.first().is_some_and(|message| message.role == "system"));
+            if tokens.len() + room > context && self.messages.len() > first + 2 {
+                self.messages.drain(first..first + 2);
+                continue;
+            }
+            // What the model has seen already stays as it is.
+            if let Some(new) = tokens.strip_prefix(self.generator.text()).filter(|new| !new.is_empty()) {
+                return Ok(self.generator.push(new)?);
+            }
+            let mut generator = Generator::new(&self.speaker.model, self.options.sampling.sampling())?;
+            generator.push(&tokens)?;
+            self.generator = generator;
+            return Ok(());
+        }
+    }
+
+    /// Goes on with the text until it ends, and shows it as it is made unless it is wanted as JSON. Without a template it
+    /// ends at an empty line.
+    fn answer(&mut self, line: &str) -> Result<String> {
+        let Conversation { speaker, options, generator, .. } = self;
+        let turns = speaker.template.is_some();
+        let space = speaker.needs_space(line);
+        let mut out = std::io::stdout().lock();
+        let (mut decoder, mut said) = (speaker.tokenizer.decoder(), String::new());
+        let mut tell = |text: &str| match options.output.json {
+            true => Ok(()),
+            false => write!(out, "{}", look::by_a_model(text)).and_then(|()| out.flush()),
+        };
+        for token in generator.take(options.tokens) {
+            let token = token?;
+            if speaker.ends(token) {
+                break;
+            }
+            let more = decoder.push(token);
+            if space && said.is_empty() && !more.starts_with('\n') {
+                tell(" ")?;
+            }
+            said += &more;
+            if !turns && said.ends_with("\n\n") {
+                break;
+            }
+            tell(&more)?;
+        }
+        let rest = decoder.finish();
+        tell(&format!("{rest}\n"))?;
+        said += &rest;
+        if turns {
+            self.messages.push(ChatMessage::new("assistant", &said));
+        }
+        Ok(said)
+    }
 }

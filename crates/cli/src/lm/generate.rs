@@ -3,26 +3,35 @@
 use std::io::Write;
 use std::time::Instant;
 
-use farad::train::run_device;
-use farad_lm::Generator;
-use farad_lm::train::{KIND, Learned};
+use farad_lm::tokenize::Decoder;
+use farad_lm::{Generator, TextBatch};
 use serde_json::json;
 
-use crate::arguments::{DeviceFlag, GenerateOptions};
-use crate::error::{Error, Result};
+use super::speaker::Speaker;
+use crate::arguments::GenerateOptions;
+use crate::error::Result;
 use crate::look;
 use crate::profile::Profiling;
-use crate::source::open_run;
 
-/// Goes on with a prompt.
+/// Goes on with a prompt, or with several.
 pub fn run(options: &GenerateOptions) -> Result<()> {
-    let learned = opened(&options.run, &options.device)?;
-    let profiling = Profiling::start(&options.profile, &learned.model.device());
-    let prompt = options.prompt.as_deref().unwrap_or("\n");
-    let mut generator = Generator::new(&learned.model, options.sampling.sampling())?;
-    generator.push(&learned.prompted(prompt)?)?;
+    let texts = (options.prompt.len().max(1), options.output.talk());
+    let speaker = Speaker::open(options.run.as_deref(), &options.weights, &options.device, texts)?;
+    let profiling = Profiling::start(&options.profile, &speaker.model.device());
+    match &options.prompt[..] {
+        [] => one(&speaker, "\n", false, options)?,
+        [prompt] => one(&speaker, prompt, true, options)?,
+        several => side_by_side(&speaker, several, options)?,
+    }
+    profiling.finish()
+}
+
+/// Goes on with a prompt, and shows it first if it was given.
+fn one(speaker: &Speaker, prompt: &str, given: bool, options: &GenerateOptions) -> Result<()> {
+    let mut generator = Generator::new(&speaker.model, options.sampling.sampling())?;
+    generator.push(&speaker.prompted(prompt)?)?;
     let mut out = std::io::stdout().lock();
-    let (mut decoder, mut text) = (learned.tokenizer.decoder(), String::new());
+    let (mut decoder, mut text, mut drawn) = (speaker.tokenizer.decoder(), String::new(), 0);
     let start = Instant::now();
     let mut tell = |more: &str| -> Result<()> {
         match options.output.json {
@@ -34,13 +43,18 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
         }
         Ok(())
     };
-    if !options.output.json && options.prompt.is_some() {
+    if !options.output.json && given {
         tell(prompt)?;
     }
     // A word goes on after the prompt's last one.
-    let mut first = needs_space(&learned, prompt);
+    let mut first = speaker.needs_space(prompt);
     for token in generator.by_ref().take(options.tokens) {
-        let more = decoder.push(token?);
+        let token = token?;
+        if speaker.ends(token) {
+            break;
+        }
+        drawn += 1;
+        let more = decoder.push(token);
         if std::mem::take(&mut first) && !more.starts_with('\n') {
             tell(" ")?;
         }
@@ -48,33 +62,56 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
     }
     tell(&decoder.finish())?;
     if options.output.json {
-        let seconds = start.elapsed().as_secs_f64();
-        let rate = options.tokens as f64 / seconds.max(1e-9);
-        let value = json!({
-            "prompt": prompt, "text": text, "tokens": options.tokens, "seconds": seconds, "tokens_per_second": rate,
-        });
-        writeln!(out, "{value}")?;
+        writeln!(out, "{}", written(prompt, &text, drawn, start.elapsed().as_secs_f64()))?;
     } else {
         writeln!(out)?;
     }
-    out.flush()?;
-    profiling.finish()
+    Ok(out.flush()?)
 }
 
-/// A model that is ready to make text.
-pub fn opened(folder: &std::path::Path, device: &DeviceFlag) -> Result<Learned> {
-    let run = open_run(folder)?;
-    if run.kind() != KIND {
-        return Err(Error::NoLanguageModel { path: folder.display().to_string(), kind: run.kind().into() });
+/// Goes on with several prompts at once. Texts are shown one after the other, as streams would run together.
+fn side_by_side(speaker: &Speaker, prompts: &[String], options: &GenerateOptions) -> Result<()> {
+    let mut batch = TextBatch::new(&speaker.model, options.sampling.sampling(), prompts.len())?;
+    for (n, prompt) in prompts.iter().enumerate() {
+        batch.push(n, &speaker.prompted(prompt)?)?;
     }
-    let device = match device.asked()? {
-        Some(device) => device,
-        None => run_device(&run)?,
-    };
-    Ok(Learned::of(&run, &device)?)
+    let mut texts: Vec<(Decoder, String, usize)> =
+        prompts.iter().map(|_| (speaker.tokenizer.decoder(), String::new(), 0)).collect();
+    let start = Instant::now();
+    for _ in 0..options.tokens {
+        let drawn = batch.next_tokens()?;
+        if drawn.iter().all(Option::is_none) {
+            break;
+        }
+        for (n, token) in drawn.into_iter().enumerate() {
+            match token {
+                Some(token) if speaker.ends(token) => batch.end(n),
+                Some(token) => {
+                    let (decoder, text, count) = &mut texts[n];
+                    let more = decoder.push(token);
+                    if *count == 0 && speaker.needs_space(&prompts[n]) && !more.starts_with('\n') {
+                        text.push(' ');
+                    }
+                    *text += &more;
+                    *count += 1;
+                }
+                None => {}
+            }
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let mut out = std::io::stdout().lock();
+    for (prompt, (mut decoder, mut text, count)) in prompts.iter().zip(texts) {
+        text += &decoder.finish();
+        match options.output.json {
+            true => writeln!(out, "{}", written(prompt, &text, count, seconds))?,
+            false => writeln!(out, "{}{}\n", look::by_a_model(prompt), look::by_a_model(&text))?,
+        }
+    }
+    Ok(out.flush()?)
 }
 
-/// Whether what comes next is a word of its own.
-pub fn needs_space(learned: &Learned, prompt: &str) -> bool {
-    learned.tokenizer.name() == "words" && prompt.ends_with(|last: char| !last.is_whitespace())
+fn written(prompt: &str, text: &str, tokens: usize, seconds: f64) -> serde_json::Value {
+    let rate = tokens as f64 / seconds.max(1e-9);
+    json!({ "prompt": prompt, "text": text, "tokens": tokens, "seconds": seconds, "tokens_per_second": rate })
 }

@@ -6,7 +6,7 @@ use super::Tokens;
 use crate::error::{Error, Result};
 
 /// What a target is that counts nothing.
-pub(crate) const IGNORED: i32 = -100;
+pub const IGNORED: i32 = -100;
 
 /// A text in windows side by side: every token but the first is predicted once, from what stands before it in its
 /// window. The last window is filled up with targets that count nothing.
@@ -37,6 +37,11 @@ impl Coverage {
         self.predicted().div_ceil(self.batch * self.context)
     }
 
+    /// How many predictions of batch `n` count: all, unless the text is marked.
+    pub fn counted_in(&self, n: usize) -> usize {
+        self.tokens.counted(1 + n * self.batch * self.context, self.predicted_in(n))
+    }
+
     /// How many tokens of batch `n` are predicted.
     pub fn predicted_in(&self, n: usize) -> usize {
         let size = self.batch * self.context;
@@ -64,7 +69,7 @@ impl Coverage {
         };
         let left = Tensor::number(self.predicted_in(n) as f32, device).cast(DType::I32);
         let place = Tensor::arange(batch * self.context, device).reshape([batch, self.context]);
-        let (inputs, targets) = (windows.narrow(1, 0, self.context), windows.narrow(1, 1, self.context));
+        let (inputs, targets) = self.tokens.pairs(&windows);
         let ignored = targets.full_like(IGNORED);
         Ok((inputs, place.less(&left).select(&targets, &ignored)))
     }

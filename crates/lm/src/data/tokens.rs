@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farad::{DType, Device, Tensor};
 
-use super::TokenFile;
+use super::{IGNORED, TokenFile};
 use crate::error::Result;
 
 /// Bytes of tokens that are held on a device: what every WebGPU device can bind.
@@ -16,6 +16,8 @@ pub struct Tokens {
     file: Arc<TokenFile>,
     device: Device,
     held: Option<Tensor>,
+    /// If only some tokens count: what their numbers are increased by.
+    mark: Option<usize>,
 }
 
 impl Tokens {
@@ -30,7 +32,38 @@ impl Tokens {
             true => Some(Tensor::try_from_vec(&file.tokens(0, file.len()), [file.len()], device)?),
             false => None,
         };
-        Ok(Tokens { file: Arc::new(file), device: device.clone(), held })
+        Ok(Tokens { file: Arc::new(file), device: device.clone(), held, mark: None })
+    }
+
+    /// The same of tokens of which only those count that are `mark` or more; the others are below.
+    pub fn marked(file: TokenFile, mark: usize, device: &Device) -> Result<Tokens> {
+        Ok(Tokens { mark: Some(mark), ..Tokens::new(file, device)? })
+    }
+
+    /// Whether only some tokens count.
+    pub fn is_marked(&self) -> bool {
+        self.mark.is_some()
+    }
+
+    /// How many tokens of a range count as targets.
+    pub(super) fn counted(&self, first: usize, count: usize) -> usize {
+        match self.mark {
+            Some(mark) => {
+                self.file.tokens(first, count).iter().filter(|&&token| token as usize >= mark).count()
+            }
+            None => count,
+        }
+    }
+
+    /// Inputs and targets `[windows, length - 1]` of windows `[windows, length]`; what does not count is ignored.
+    pub(super) fn pairs(&self, windows: &Tensor) -> (Tensor, Tensor) {
+        let length = windows.size(1) - 1;
+        let (inputs, targets) = (windows.narrow(1, 0, length), windows.narrow(1, 1, length));
+        let Some(mark) = self.mark else { return (inputs, targets) };
+        let plain = |tokens: &Tensor| tokens % mark as f64;
+        let counts = targets.greater_equal(mark as f64);
+        let targets = counts.select(&plain(&targets), &targets.full_like(IGNORED));
+        (plain(&inputs), targets)
     }
 
     /// How many there are.

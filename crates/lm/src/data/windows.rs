@@ -39,13 +39,18 @@ impl Windows {
         Ok(Windows { tokens: tokens.clone(), batch, context, seed, starts: None })
     }
 
+    /// Whether only some targets count; the others are [`IGNORED`](super::IGNORED).
+    pub fn is_marked(&self) -> bool {
+        self.tokens.is_marked()
+    }
+
     /// Batch `n`: tokens `[batch, context]` and those that follow each, as integers.
     pub fn batch(&mut self, n: u64) -> Result<(Tensor, Tensor)> {
         let windows = match self.tokens.held().cloned() {
             Some(held) => self.gathered(&held, n)?,
             None => self.tokens.windows(&self.starts(n), self.context + 1)?,
         };
-        Ok((windows.narrow(1, 0, self.context), windows.narrow(1, 1, self.context)))
+        Ok(self.tokens.pairs(&windows))
     }
 
     /// Where the windows of a batch begin.

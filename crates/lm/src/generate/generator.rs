@@ -1,4 +1,4 @@
-//! Tokens, one after the other.
+//! Tokens, one after the other, for one text or for several at once.
 
 use super::{Cache, Sampler, Sampling};
 use crate::error::{Error, Result};
@@ -20,66 +20,30 @@ use crate::model::Transformer;
 /// # Ok::<(), farad_lm::Error>(())
 /// ```
 pub struct Generator<'a> {
-    model: &'a Transformer,
-    cache: Cache,
-    sampler: Sampler,
-    /// The last tokens, given and drawn, as many as the context has places at most.
-    text: Vec<u32>,
-    /// How many of them, from the end, the cache has not seen.
-    fresh: usize,
+    texts: TextBatch<'a>,
 }
 
 impl<'a> Generator<'a> {
     /// With an empty text.
     pub fn new(model: &'a Transformer, sampling: Sampling) -> Result<Generator<'a>> {
-        let sampler = Sampler::new(sampling)?;
-        Ok(Generator { model, cache: Cache::new(model)?, sampler, text: Vec::new(), fresh: 0 })
+        Ok(Generator { texts: TextBatch::new(model, sampling, 1)? })
     }
 
     /// Appends tokens to the text: a prompt, or what somebody else says. An error, and nothing changed, if they are more
     /// than the context has places, or if the model does not know one.
     pub fn push(&mut self, tokens: &[u32]) -> Result<()> {
-        let options = self.model.options();
-        if let Some(&token) = tokens.iter().find(|&&token| token as usize >= options.vocabulary) {
-            return Err(Error::UnknownToken { token, vocabulary: options.vocabulary });
-        }
-        if tokens.len() > options.context {
-            return Err(Error::PromptTooLong { tokens: tokens.len(), context: options.context });
-        }
-        self.text.extend(tokens);
-        self.fresh += tokens.len();
-        Ok(())
+        self.texts.push(0, tokens)
     }
 
     /// The tokens that the model sees, given and drawn.
     pub fn text(&self) -> &[u32] {
-        &self.text
+        self.texts.text(0)
     }
 
     /// Draws the next token and appends it. An error if there is no text yet to go on with.
     pub fn next_token(&mut self) -> Result<u32> {
-        if self.text.is_empty() {
-            return Err(Error::NoTokens);
-        }
-        if self.fresh > self.cache.room() {
-            self.slide();
-        }
-        let logits = self.cache.advance(self.model, &self.text[self.text.len() - self.fresh..])?;
-        self.fresh = 0;
-        let token = self.sampler.sample(&logits, &self.text)?;
-        self.text.push(token);
-        self.fresh = 1;
-        Ok(token)
-    }
-
-    /// Forgets the older half of the text, but nothing that is new.
-    fn slide(&mut self) {
-        let context = self.model.options().context;
-        let kept = (context / 2).max(self.fresh).min(context).min(self.text.len());
-        tracing::debug!(kept, forgotten = self.text.len() - kept, "the context is full");
-        self.text.drain(..self.text.len() - kept);
-        self.cache.clear();
-        self.fresh = kept;
+        let drawn = self.texts.next_tokens()?;
+        drawn.into_iter().next().flatten().ok_or(Error::NoTokens)
     }
 }
 
@@ -88,5 +52,120 @@ impl Iterator for Generator<'_> {
 
     fn next(&mut self) -> Option<Result<u32>> {
         Some(self.next_token())
+    }
+}
+
+/// Goes on with several texts side by side: one run of the model draws a token of each. Each is drawn as if it were
+/// alone.
+///
+/// ```
+/// use farad_lm::{ModelOptions, Sampling, TextBatch, Transformer};
+/// let options = ModelOptions { layers: 1, heads: 2, width: 8, context: 8, vocabulary: 10, ..Default::default() };
+/// let model = Transformer::new(&options)?;
+/// let mut texts = TextBatch::new(&model, Sampling::default(), 2)?;
+/// texts.push(0, &[1, 2, 3])?;
+/// texts.push(1, &[4])?;
+/// assert!(texts.next_tokens()?.iter().all(Option::is_some));
+/// texts.end(0);
+/// assert!(texts.next_tokens()?[0].is_none());
+/// # Ok::<(), farad_lm::Error>(())
+/// ```
+pub struct TextBatch<'a> {
+    model: &'a Transformer,
+    cache: Cache,
+    texts: Vec<TextState>,
+}
+
+/// One text under way.
+struct TextState {
+    sampler: Sampler,
+    /// The last tokens, given and drawn, as many as the context has places at most.
+    tokens: Vec<u32>,
+    /// How many of them, from the end, the cache has not seen.
+    fresh: usize,
+    /// Nothing more is drawn.
+    ended: bool,
+}
+
+impl<'a> TextBatch<'a> {
+    /// With so many empty texts. All draw from the same random numbers.
+    pub fn new(model: &'a Transformer, sampling: Sampling, count: usize) -> Result<TextBatch<'a>> {
+        let sampler = Sampler::new(sampling)?;
+        let state = |_| TextState { sampler: sampler.clone(), tokens: Vec::new(), fresh: 0, ended: false };
+        let texts = (0..count).map(state).collect();
+        Ok(TextBatch { model, cache: Cache::of_texts(model, count)?, texts })
+    }
+
+    /// Appends tokens to a text. An error, and nothing changed, if they are more than the context has places, or if the
+    /// model does not know one.
+    pub fn push(&mut self, text: usize, tokens: &[u32]) -> Result<()> {
+        let options = self.model.options();
+        if let Some(&token) = tokens.iter().find(|&&token| token as usize >= options.vocabulary) {
+            return Err(Error::UnknownToken { token, vocabulary: options.vocabulary });
+        }
+        if tokens.len() > options.context {
+            return Err(Error::PromptTooLong { tokens: tokens.len(), context: options.context });
+        }
+        let state = &mut self.texts[text];
+        state.tokens.extend(tokens);
+        state.fresh += tokens.len();
+        Ok(())
+    }
+
+    /// The tokens of a text that the model sees, given and drawn.
+    pub fn text(&self, text: usize) -> &[u32] {
+        &self.texts[text].tokens
+    }
+
+    /// Draws nothing more for a text.
+    pub fn end(&mut self, text: usize) {
+        self.texts[text].ended = true;
+    }
+
+    /// Draws the next token of every text that has not ended, and appends it. An error if one of them is empty.
+    pub fn next_tokens(&mut self) -> Result<Vec<Option<u32>>> {
+        if self.texts.iter().any(|state| !state.ended && state.tokens.is_empty()) {
+            return Err(Error::NoTokens);
+        }
+        for text in 0..self.texts.len() {
+            if !self.texts[text].ended && self.texts[text].fresh > self.cache.room_of(text) {
+                self.slide(text);
+            }
+        }
+        let new: Vec<&[u32]> = self.texts.iter().map(TextState::unseen).collect();
+        let logits = self.cache.advance_texts(self.model, &new)?;
+        let mut drawn = Vec::with_capacity(logits.len());
+        for (state, logits) in self.texts.iter_mut().zip(&logits) {
+            drawn.push(if state.ended { None } else { Some(state.draw(logits)?) });
+        }
+        Ok(drawn)
+    }
+
+    /// Forgets the older half of a text, but nothing that is new.
+    fn slide(&mut self, text: usize) {
+        let context = self.model.options().context;
+        let state = &mut self.texts[text];
+        let kept = (context / 2).max(state.fresh).min(context).min(state.tokens.len());
+        tracing::debug!(kept, forgotten = state.tokens.len() - kept, "the context is full");
+        state.tokens.drain(..state.tokens.len() - kept);
+        state.fresh = kept;
+        self.cache.clear_text(text);
+    }
+}
+
+impl TextState {
+    /// What the cache has not seen.
+    fn unseen(&self) -> &[u32] {
+        match self.ended {
+            true => &[],
+            false => &self.tokens[self.tokens.len() - self.fresh..],
+        }
+    }
+
+    fn draw(&mut self, logits: &[f32]) -> Result<u32> {
+        let token = self.sampler.sample(logits, &self.tokens)?;
+        self.tokens.push(token);
+        self.fresh = 1;
+        Ok(token)
     }
 }

@@ -16,29 +16,48 @@ pub struct SelfAttention {
     rotary: Option<Rotary>,
     dropout: Dropout,
     heads: usize,
+    key_heads: usize,
+    columns: usize,
+    #[module(skip)]
+    window: Option<usize>,
 }
 
 impl SelfAttention {
-    /// The part of one block; `deviation` is that of the last product's weights.
-    pub fn new(options: &ModelOptions, deviation: f64) -> Result<SelfAttention> {
-        let ModelOptions { width, heads, bias, .. } = *options;
-        let rotary = (options.positions == Positions::Rotary).then(|| Rotary::new(width / heads));
+    /// The part of a block by its number; `deviation` is that of the last product's weights.
+    pub fn new(options: &ModelOptions, layer: usize, deviation: f64) -> Result<SelfAttention> {
+        let (width, columns, parts) = (options.width, options.head_width(), options.attention_parts());
+        let rotary = (options.positions == Positions::Rotary).then(|| options.family.rotary(columns));
+        let [into, out, _] = options.biases();
         Ok(SelfAttention {
-            c_attn: Projection::new(width, 3 * width, super::DEVIATION, bias)?,
-            c_proj: Projection::new(width, width, deviation, bias)?,
+            c_attn: Projection::new(width, parts.iter().sum(), super::DEVIATION, into)?,
+            c_proj: Projection::new(parts[0], width, deviation, out)?,
             rotary,
             dropout: Dropout::new(options.dropout.into()),
-            heads,
+            heads: options.heads,
+            key_heads: options.key_heads(),
+            columns,
+            window: options.window_of(layer),
         })
+    }
+
+    /// How many tokens a token sees, itself included; none: all before it.
+    pub(crate) fn window(&self) -> Option<usize> {
+        self.window
     }
 
     /// Queries, keys and values, `[batch, heads, time, columns]` each, before they are turned.
     #[track_caller]
     pub(crate) fn project(&self, x: &Tensor) -> [Tensor; 3] {
-        let (batch, time, width) = (x.size(0), x.size(1), x.size(2));
-        let y = self.c_attn.forward(x).reshape([batch, time, 3, self.heads, width / self.heads]);
-        let y = y.permute(&[2, 0, 3, 1, 4]);
-        std::array::from_fn(|part| y.slice(part as isize))
+        let (batch, time, columns) = (x.size(0), x.size(1), self.columns);
+        let y = self.c_attn.forward(x);
+        if self.key_heads == self.heads {
+            let y = y.reshape([batch, time, 3, self.heads, columns]).permute(&[2, 0, 3, 1, 4]);
+            return std::array::from_fn(|part| y.slice(part as isize));
+        }
+        let heads = [self.heads, self.key_heads, self.key_heads];
+        let first = [0, self.heads, self.heads + self.key_heads];
+        let y = y.reshape([batch, time, heads.iter().sum(), columns]);
+        std::array::from_fn(|part| y.narrow(2, first[part], heads[part]).transpose(1, 2))
     }
 
     /// Turns queries or keys by their places, if that is how this model tells places apart.
@@ -61,6 +80,19 @@ impl Layer for SelfAttention {
     fn forward(&self, x: &Tensor) -> Tensor {
         let [q, k, v] = self.project(x);
         let [q, k] = [q, k].map(|t| self.turn(&t, Rotary::forward));
-        self.join(&q.attention(&k, &v, &Attention::new().causal()))
+        let options = match self.window.filter(|&window| window < x.size(1)) {
+            Some(window) => {
+                let place = Tensor::arange(x.size(1), x.device());
+                Attention::new().mask(&within(&place.unsqueeze(1), &place, window))
+            }
+            None => Attention::new().causal(),
+        };
+        self.join(&q.attention(&k, &v, &options))
     }
+}
+
+/// Which keys at places are seen by queries at places `[.., 1]`: those up to the query's own, at most `window`.
+#[track_caller]
+pub(crate) fn within(queries: &Tensor, keys: &Tensor, window: usize) -> Tensor {
+    keys.less_equal(queries).and(keys.greater(queries - window as f64))
 }

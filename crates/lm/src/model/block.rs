@@ -1,9 +1,9 @@
 //! One layer of a transformer.
 
 use farad::Tensor;
-use farad::nn::{Layer, LayerNorm, Module};
+use farad::nn::{Layer, Module};
 
-use super::{FeedForward, ModelOptions, SelfAttention};
+use super::{FeatureNorm, FeedForward, ModelOptions, SelfAttention};
 use crate::error::Result;
 
 /// Attention, then feed-forward, each of normed features and added to what was there:
@@ -11,23 +11,24 @@ use crate::error::Result;
 #[derive(Clone, Debug, Module)]
 pub struct Block {
     /// Before attention.
-    pub ln_1: LayerNorm,
+    pub ln_1: FeatureNorm,
     /// Attention.
     pub attn: SelfAttention,
     /// Before feed-forward.
-    pub ln_2: LayerNorm,
+    pub ln_2: FeatureNorm,
     /// Feed-forward.
     pub mlp: FeedForward,
 }
 
 impl Block {
-    /// One of as many as the options say: the products that end a residual path start smaller the more there are.
-    pub fn new(options: &ModelOptions) -> Result<Block> {
+    /// One of as many as the options say, by its number: the products that end a residual path start smaller the more
+    /// there are.
+    pub fn new(options: &ModelOptions, layer: usize) -> Result<Block> {
         let deviation = super::DEVIATION / (2.0 * options.layers as f64).sqrt();
         Ok(Block {
-            ln_1: super::norm(options),
-            attn: SelfAttention::new(options, deviation)?,
-            ln_2: super::norm(options),
+            ln_1: FeatureNorm::new(options),
+            attn: SelfAttention::new(options, layer, deviation)?,
+            ln_2: FeatureNorm::new(options),
             mlp: FeedForward::new(options, deviation)?,
         })
     }

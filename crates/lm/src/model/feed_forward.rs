@@ -22,7 +22,8 @@ pub struct FeedForward {
 impl FeedForward {
     /// The part of one block; `deviation` is that of the second product's weights.
     pub fn new(options: &ModelOptions, deviation: f64) -> Result<FeedForward> {
-        let ModelOptions { width, activation, bias, .. } = *options;
+        let ModelOptions { width, activation, .. } = *options;
+        let [.., bias] = options.biases();
         let hidden = options.hidden();
         let first = if activation == Activation::Swiglu { 2 * hidden } else { hidden };
         Ok(FeedForward {

@@ -3,6 +3,7 @@
 use farad::Need;
 use farad::train::settings::{NumberRange, SettingValue, Takes, TomlValue};
 
+use super::{AttentionBias, FamilyOptions, WeightFormat};
 use crate::error::{Error, Result};
 
 /// The activation of a feed-forward part.
@@ -106,6 +107,7 @@ farad::train::settings! {
         tied: bool = true, Takes::Truth, "Whether the token embedding also gives the logits (tied weights).";
         dropout: f32 = 0.0, Takes::Number(NumberRange::from(0.0).below(1.0)), "The probability that a feature is zeroed in training.";
         bias: bool = true, Takes::Truth, "Whether products and norms add a bias.";
+        ..family: FamilyOptions, "What models of other families have.";
     }
 }
 
@@ -123,19 +125,75 @@ impl ModelOptions {
         }
     }
 
+    /// Columns per head.
+    pub fn head_width(&self) -> usize {
+        match self.family.head_width {
+            0 => self.width / self.heads,
+            given => given,
+        }
+    }
+
+    /// Heads of keys and values.
+    pub fn key_heads(&self) -> usize {
+        match self.family.key_heads {
+            0 => self.heads,
+            given => given,
+        }
+    }
+
+    /// Columns of queries, keys and values beside each other.
+    pub fn attention_parts(&self) -> [usize; 3] {
+        let keys = self.key_heads() * self.head_width();
+        [self.heads * self.head_width(), keys, keys]
+    }
+
+    /// Whether the products of attention and of feed-forward have a bias: those into attention, that out of it, and
+    /// both of feed-forward.
+    pub(crate) fn biases(&self) -> [bool; 3] {
+        let FamilyOptions { attention_bias, feed_forward_bias, .. } = self.family;
+        [
+            self.bias || attention_bias != AttentionBias::None,
+            self.bias || attention_bias == AttentionBias::All,
+            self.bias || feed_forward_bias,
+        ]
+    }
+
+    /// How far a token of a layer looks back, itself included; none: to the first.
+    pub(crate) fn window_of(&self, layer: usize) -> Option<usize> {
+        let FamilyOptions { window, window_from, .. } = self.family;
+        (window > 0 && layer >= window_from).then_some(window)
+    }
+
     /// Numbers that a model of these sizes learns, without making it.
     pub fn parameter_count(&self) -> u128 {
         let [layers, width, context, vocabulary, hidden] =
             [self.layers, self.width, self.context, self.vocabulary, self.hidden()].map(|size| size as u128);
-        let bias = u128::from(self.bias);
         let first = if self.activation == Activation::Swiglu { 2 * hidden } else { hidden };
-        let product = |inputs: u128, outputs: u128| inputs * outputs + bias * outputs;
-        let norm = width + bias * width;
-        let attention = product(width, 3 * width) + product(width, width);
-        let block = 2 * norm + attention + product(width, first) + product(hidden, width);
+        let product = |inputs: u128, outputs: u128, bias| inputs * outputs + u128::from(bias) * outputs;
+        let norm = width + u128::from(self.bias && !self.family.is_rms()) * width;
+        let [into, out, between] = self.biases();
+        let parts = self.attention_parts().map(|columns| columns as u128);
+        let attention = product(width, parts.iter().sum(), into) + product(parts[0], width, out);
+        let feed_forward = product(width, first, between) + product(hidden, width, between);
+        let block = 2 * norm + attention + feed_forward;
         let places = if self.positions == Positions::Learned { context * width } else { 0 };
         let tables = vocabulary * width * if self.tied { 1 } else { 2 };
         tables + places + layers * block + norm
+    }
+
+    /// Bytes of the weights, held in a format.
+    pub fn weight_bytes(&self, format: WeightFormat) -> u128 {
+        let [layers, width, vocabulary, hidden] =
+            [self.layers, self.width, self.vocabulary, self.hidden()].map(|size| size as u128);
+        let first = if self.activation == Activation::Swiglu { 2 * hidden } else { hidden };
+        let parts = self.attention_parts().map(|columns| columns as u128);
+        let outputs = parts.iter().sum::<u128>() + first + 2 * width;
+        let products = layers * width * (parts.iter().sum::<u128>() + parts[0] + first + hidden);
+        let tables = vocabulary * width * if self.tied { 1 } else { 2 };
+        let scales = if format == WeightFormat::I8 { layers * outputs } else { 0 };
+        let [a_product, a_table] = format.bytes();
+        let others = self.parameter_count() - products - tables;
+        products * a_product + tables * a_table + 4 * (others + scales)
     }
 
     /// Numbers that the backward pass reads again for every token, at least: of each block what its products read and
@@ -152,7 +210,8 @@ impl ModelOptions {
             [self.width, self.context, self.vocabulary, self.hidden()].map(|size| size as u128);
         let places = if self.positions == Positions::Learned { context } else { 0 };
         let first = if self.activation == Activation::Swiglu { 2 * hidden } else { hidden };
-        width * vocabulary.max(places).max(3 * width).max(first)
+        let parts = self.attention_parts().map(|columns| columns as u128);
+        width * vocabulary.max(places).max(parts.iter().sum()).max(first)
     }
 
     /// What training needs of memory, at least, with this many windows per batch and so many moments of the optimizer for
@@ -193,11 +252,15 @@ impl ModelOptions {
             return Err(Error::Value { key, wanted: "a number from 0 to below 1", found });
         }
         let ModelOptions { width, heads, .. } = *self;
-        if !width.is_multiple_of(heads) {
+        if self.family.head_width == 0 && !width.is_multiple_of(heads) {
             return Err(Error::Heads { width, heads });
         }
-        match self.positions == Positions::Rotary && !(width / heads).is_multiple_of(2) {
-            true => Err(Error::OddHeads { width, heads }),
+        if !heads.is_multiple_of(self.key_heads()) {
+            return Err(Error::KeyHeads { heads, key_heads: self.key_heads() });
+        }
+        let (rotary, columns) = (self.positions == Positions::Rotary, self.head_width());
+        match rotary && !columns.is_multiple_of(2) {
+            true => Err(Error::OddHeads { width: columns * heads, heads }),
             false => Ok(()),
         }
     }

@@ -1,10 +1,13 @@
 //! The whole model.
 
-use farad::nn::{Dropout, Embedding, Layer, LayerNorm, LearnedPositions, Linear, Module, Parameter, init};
+use farad::loss::{CrossEntropy, Reduction};
+use farad::nn::{Dropout, Embedding, Layer, LearnedPositions, Linear, Module, Parameter, init};
 use farad::optim::AdamW;
-use farad::{Device, Tensor};
+use farad::{DType, Device, Tensor};
 
-use super::{Block, ModelOptions, Positions};
+use super::format::computed;
+use super::{Block, FeatureNorm, ModelOptions, Positions, Projection};
+use crate::data::IGNORED;
 use crate::error::Result;
 
 /// A decoder transformer: norms before the parts, causal, as GPT-2.
@@ -34,10 +37,11 @@ pub struct Transformer {
     /// The blocks.
     pub h: Vec<Block>,
     /// Before the logits.
-    pub ln_f: LayerNorm,
+    pub ln_f: FeatureNorm,
     /// What gives the logits, `[vocabulary, width]`, unless the table of tokens does.
     pub lm_head: Option<Linear>,
     dropout: Dropout,
+    checkpoints: bool,
     #[module(skip)]
     options: ModelOptions,
 }
@@ -48,6 +52,13 @@ impl Transformer {
 
     /// A model on the CPU with new weights.
     pub fn new(options: &ModelOptions) -> Result<Transformer> {
+        let model = Transformer::unsettled(options)?;
+        model.settle()?;
+        Ok(model)
+    }
+
+    /// The same before the weights are drawn, for those who bring others.
+    pub(crate) fn unsettled(options: &ModelOptions) -> Result<Transformer> {
         options.check()?;
         let ModelOptions { width, context, vocabulary, .. } = *options;
         let table = |weight: &Parameter| init::normal(weight, 0.0, super::DEVIATION);
@@ -55,14 +66,12 @@ impl Transformer {
         table(&wte.weight)?;
         let wpe = (options.positions == Positions::Learned).then(|| LearnedPositions::new(context, width));
         wpe.iter().try_for_each(|positions| table(&positions.weight))?;
-        let h = (0..options.layers).map(|_| Block::new(options)).collect::<Result<_>>()?;
+        let h = (0..options.layers).map(|layer| Block::new(options, layer)).collect::<Result<_>>()?;
         let lm_head = (!options.tied).then(|| Linear::new(width, vocabulary).without_bias());
         lm_head.iter().try_for_each(|head| table(&head.weight))?;
         let dropout = Dropout::new(options.dropout.into());
-        let ln_f = super::norm(options);
-        let model = Transformer { wte, wpe, h, ln_f, lm_head, dropout, options: options.clone() };
-        model.settle()?;
-        Ok(model)
+        let ln_f = FeatureNorm::new(options);
+        Ok(Transformer { wte, wpe, h, ln_f, lm_head, dropout, checkpoints: false, options: options.clone() })
     }
 
     /// Draws the weights now: pending, they would be drawn again whenever they are used before the first step.
@@ -107,6 +116,40 @@ impl Transformer {
         self.logits(&rows).cross_entropy(&targets.reshape([targets.numel()]))
     }
 
+    /// The same, of the targets that count: those that are [`IGNORED`](crate::data::IGNORED) do not.
+    #[track_caller]
+    pub fn loss_of_marked(&self, tokens: &Tensor, targets: &Tensor) -> Tensor {
+        let rows = self.features(tokens).reshape([tokens.numel(), self.options.width]);
+        let targets = targets.reshape([targets.numel()]);
+        let entropy = CrossEntropy::new().ignore(IGNORED).reduction(Reduction::Sum);
+        // A batch in which nothing counts has no loss, and no gradient.
+        let count = targets.not_equal(IGNORED as f64).cast(DType::F32).sum().maximum(1.0);
+        entropy.loss(&self.logits(&rows), &targets) / count
+    }
+
+    /// Every product of the blocks, with its path: `h.0.attn.c_attn`.
+    pub(crate) fn products(&mut self) -> impl Iterator<Item = (String, &mut Projection)> {
+        self.h.iter_mut().enumerate().flat_map(|(n, block)| {
+            let parts = [
+                ("attn.c_attn", &mut block.attn.c_attn),
+                ("attn.c_proj", &mut block.attn.c_proj),
+                ("mlp.c_fc", &mut block.mlp.c_fc),
+                ("mlp.c_proj", &mut block.mlp.c_proj),
+            ];
+            parts.map(|(name, product)| (format!("h.{n}.{name}"), product))
+        })
+    }
+
+    /// Adds all adapters to the weights and forgets them: the same model without them.
+    pub fn merge(&mut self) -> Result<()> {
+        self.products().try_for_each(|(_, product)| product.merge())
+    }
+
+    /// Blocks compute their values again in the backward pass instead of keeping them, if `checkpoints` is true.
+    pub fn set_checkpoints(&mut self, checkpoints: bool) {
+        self.checkpoints = checkpoints;
+    }
+
     /// AdamW as it suits these models: moments of 0.9 and 0.95, decay of weights for matrices and tables only.
     pub fn optimizer(&self, learning_rate: f32, weight_decay: f32) -> AdamW {
         let [matrices, others] = self.groups();
@@ -134,18 +177,21 @@ impl Transformer {
             "transformer: tokens are [batch, time] with at most {context} places: {} ({time} vs {context})",
             tokens.shape()
         );
-        let x = self.wte.forward(tokens);
+        let x = computed(&self.wte.forward(tokens));
         let x = match &self.wpe {
             Some(positions) => positions.forward(&x),
             None => x,
         };
-        self.h.iter().fold(self.dropout.forward(&x), |x, block| block.forward(&x))
+        self.h.iter().fold(self.dropout.forward(&x), |x, block| match self.checkpoints {
+            true => farad::checkpoint(&x, |x| block.forward(x)),
+            false => block.forward(&x),
+        })
     }
 
     /// Rows of tokens `[1, time]` at places `[time]`.
     #[track_caller]
     pub(crate) fn embed_at(&self, tokens: &Tensor, places: &Tensor) -> Tensor {
-        let x = self.wte.forward(tokens);
+        let x = computed(&self.wte.forward(tokens));
         match &self.wpe {
             Some(positions) => x + positions.weight.value().embedding(places),
             None => x,
@@ -157,8 +203,8 @@ impl Transformer {
     pub(crate) fn logits(&self, x: &Tensor) -> Tensor {
         let x = self.ln_f.forward(x);
         match &self.lm_head {
-            Some(head) => head.forward(&x),
-            None => x.matmul(&self.wte.weight.value().transpose(0, 1)),
+            Some(head) => x.matmul(&computed(&head.weight.value()).transpose(0, 1)),
+            None => x.matmul(&computed(&self.wte.weight.value()).transpose(0, 1)),
         }
     }
 }

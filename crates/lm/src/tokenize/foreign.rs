@@ -43,6 +43,11 @@ impl Foreign {
         Ok(self.tokenizer.encode_fast(text, false).map_err(wrong)?.get_ids().to_vec())
     }
 
+    /// The tokens of a text, with the special ones that the file puts around it.
+    pub fn encode_whole(&self, text: &str) -> Result<Vec<u32>> {
+        Ok(self.tokenizer.encode_fast(text, true).map_err(wrong)?.get_ids().to_vec())
+    }
+
     /// The text that a token adds to those before it.
     pub(super) fn next_text(&self, (waiting, before): &mut (Vec<u32>, usize), token: u32) -> String {
         let old = self.text(&waiting[..*before]);

@@ -169,6 +169,15 @@ impl Tokenizer {
         }
     }
 
+    /// The tokens of a whole text, with what a `tokenizer.json` puts before and after it (`<s>`).
+    pub fn encode_whole(&self, text: &[u8]) -> Result<Vec<u32>> {
+        #[cfg(feature = "tokenizers")]
+        if let Tokenizer::Foreign(foreign) = self {
+            return foreign.encode_whole(checked(text)?);
+        }
+        self.encode(text)
+    }
+
     /// The tokens of a text that goes on: a line of words that is not ended has no end.
     pub fn encode_prompt(&self, text: &str) -> Result<Vec<u32>> {
         let mut tokens = self.encode(text.as_bytes())?;

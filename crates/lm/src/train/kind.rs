@@ -9,8 +9,11 @@ use farad::train::{Asked, Measure, Outcome, Prepared, Subject, TrainError, Train
 use farad::{Device, Result};
 
 use super::learned::run_to_start_from;
-use super::{LanguageModel, Learned, LmSettings, TokenParts, Tokenized, report};
-use crate::data::{Corpus, TokenFile, Tokens};
+use super::tokenized::published;
+use super::{LanguageModel, Learned, LmSettings, PUBLISHED, TokenParts, Tokenized, report, text_of};
+use crate::error::Error;
+use crate::hub::{ChatTemplate, HubFolder, copy_files};
+use crate::model::ModelOptions;
 
 /// What a run folder of a language model is, in `config.toml` and checkpoints.
 pub const KIND: &str = "lm";
@@ -42,11 +45,20 @@ impl TrainingKind for Language {
     fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let mut settings = LmSettings::new();
         if let Some(from) = asked.text("from").filter(|from| !from.is_empty()) {
-            // Other weights fit only a model of the same sizes, and tokens of the same meaning.
-            let other = LmSettings::of(&run_to_start_from(&from)?)?;
-            (settings.model, settings.tokenizer) = (other.model, other.tokenizer);
+            match HubFolder::is_one(from.as_ref()) {
+                true => start_from_folder(&mut settings, &from, asked)?,
+                false => start_from_run(&mut settings, &from)?,
+            }
         }
+        let sizes = settings.model.clone();
         fill(asked, &mut settings)?;
+        if HubFolder::is_one(settings.course.from.as_ref()) {
+            settings.weights = std::mem::take(&mut settings.course.from);
+            let dropout = settings.model.dropout;
+            if settings.model != (ModelOptions { dropout, ..sizes }) {
+                return Err(Error::OtherSizes { path: settings.weights.into() }.into());
+            }
+        }
         if settings.data.is_empty() {
             return Err(TrainError::NeedsData { subject: asked.subject.into() }.into());
         }
@@ -64,7 +76,12 @@ impl TrainingKind for Language {
     fn judge(&self, run: &Run, asked: &Asked, device: &Device) -> Result<Outcome> {
         let learned = Learned::of(run, device)?;
         let (tokens, name) = match asked.flag("data") {
-            Some(path) => (text(&learned, path.as_ref(), device)?, path.to_string()),
+            Some(path) => {
+                let published = run.path().join(PUBLISHED);
+                let template = ChatTemplate::of_folder(&published)?;
+                let tokens = text_of(path.as_ref(), &learned.tokenizer, template.as_ref(), device)?;
+                (tokens, path.to_string())
+            }
             None => {
                 let parts = TokenParts::open(run, device)?;
                 let (tokens, name) = parts.judged();
@@ -115,6 +132,34 @@ impl TrainingKind for Language {
     }
 }
 
+/// Tokens of a window if published weights are trained and nobody says how many.
+const USUAL_WINDOW: usize = 512;
+
+/// Published weights fit only a model of their sizes; they are trained gently.
+fn start_from_folder(settings: &mut LmSettings, from: &str, asked: &Asked) -> Result<()> {
+    let context = asked.text("context").and_then(|context| context.parse().ok());
+    let most = HubFolder::open(from, 0)?.options().context.min(USUAL_WINDOW);
+    let folder = HubFolder::open(from, context.unwrap_or(most))?;
+    settings.model = folder.options().clone();
+    settings.family = folder.family().name.into();
+    settings.tokenizer = Path::new(from).join("tokenizer.json").display().to_string();
+    let adapters = asked.text("lora").is_some_and(|rank| rank != "0");
+    settings.learning_rate = if adapters { 2e-4 } else { 5e-5 };
+    settings.weight_decay = if adapters { 0.0 } else { settings.weight_decay };
+    settings.batch = 8;
+    folder.tokenizer()?;
+    Ok(())
+}
+
+/// Other weights fit only a model of the same sizes, and tokens of the same meaning.
+fn start_from_run(settings: &mut LmSettings, from: &str) -> Result<()> {
+    let other = LmSettings::of(&run_to_start_from(from)?)?;
+    (settings.model, settings.tokenizer, settings.family) = (other.model, other.tokenizer, other.family);
+    (settings.lora, settings.lora_alpha, settings.lora_targets) =
+        (other.lora, other.lora_alpha, other.lora_targets);
+    Ok(())
+}
+
 /// Applies the flags. Epochs count only if updates are 0.
 fn fill(asked: &Asked, settings: &mut LmSettings) -> Result<()> {
     asked.fill(settings)?;
@@ -123,14 +168,6 @@ fn fill(asked: &Asked, settings: &mut LmSettings) -> Result<()> {
         settings.updates = 0;
     }
     Ok(())
-}
-
-/// A text that a user names, as tokens of the model.
-fn text(learned: &Learned, path: &Path, device: &Device) -> crate::Result<Tokens> {
-    let kind = learned.settings.tokenizer_kind()?;
-    let text = Corpus::open(path, &kind, 0.0)?.judged();
-    let tokens = learned.tokenizer.encode(&text.bytes)?;
-    Tokens::new(TokenFile::in_memory(&tokens, learned.tokenizer.size()), device)
 }
 
 /// A training that was looked at: its settings, and its text as tokens unless the run has it.
@@ -170,6 +207,10 @@ impl LanguageSetup {
                 Some(tokenized) => tokenized,
                 None => Tokenized::new(&mut self.settings.clone())?,
             };
+            // Templates and sizes for those who use or export what is learned.
+            if let Some(folder) = published(&self.settings) {
+                copy_files(&folder, &run.path().join(PUBLISHED))?;
+            }
             tokenized.write(run)?;
         }
         LanguageModel::new(run, self.settings, &self.device)

@@ -56,7 +56,7 @@ impl Learned {
         let Some(checkpoint) = run.learned()? else { return Ok(None) };
         let vocabulary: Vocabulary = checkpoint.value()?;
         check_vocabulary(&learned_path(run), &vocabulary.tokenizer, &settings)?;
-        let model = Transformer::new(&settings.model)?;
+        let model = settings.new_model(false, &Device::cpu())?;
         checkpoint.restore_module("model", &model)?;
         let model = model.try_to_device(device)?;
         model.eval();

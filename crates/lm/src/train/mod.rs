@@ -33,6 +33,6 @@ pub use kind::{KIND, Language, LanguageSetup};
 pub use learned::Learned;
 pub use score::TextScore;
 pub use settings::LmSettings;
-pub use tokenized::{TokenParts, Tokenized};
+pub use tokenized::{PUBLISHED, TokenParts, Tokenized, text_of};
 pub use trainee::LanguageModel;
 pub use trainer::Trainer;

@@ -60,8 +60,8 @@ impl TextScore {
         for sum in &sums {
             total += f64::from(sum.item()?);
         }
-        let tokens = (0..batches).map(|n| coverage.predicted_in(n)).sum();
-        Ok(TextScore { tokens, loss: total / tokens as f64 })
+        let tokens: usize = (0..batches).map(|n| coverage.counted_in(n)).sum();
+        Ok(TextScore { tokens, loss: total / tokens.max(1) as f64 })
     }
 }
 

@@ -1,14 +1,16 @@
 //! Everything about a training that a user may choose, one row each. A run's `config.toml` has these keys and those of the
 //! model.
 
+use farad::nn::Module;
 use farad::optim::schedule::{Cosine, Warmup};
 use farad::run::{Run, count, counted};
 use farad::train::settings::{NumberRange, SettingsTable as _, Takes};
 use farad::train::{LoopSettings, moments};
-use farad::{Device, Precision};
+use farad::{Device, Need, Precision};
 
 use crate::error::Result;
-use crate::model::ModelOptions;
+use crate::hub::{FAMILIES, Family, HubFolder, LoraOptions, adapt, check_targets};
+use crate::model::{ModelOptions, Transformer};
 use crate::tokenize::TokenizerKind;
 
 /// Numbers from 0 on.
@@ -50,6 +52,12 @@ farad::train::settings! {
         validation: f64 = 0.1, SHARE, "The share of the text for validation, if there is no validation file.";
         validation_tokens: usize = 1 << 17, Takes::from(1), "The most tokens that a validation during training looks at.";
         sample: usize = 400, Takes::from(0), "Tokens of the sample in the report.";
+        #[later] weights: String = String::new(), Takes::Text, "The folder of published weights that training starts from; set by --from.";
+        #[later] family: String = "gpt2".into(), Takes::one_of(FAMILIES.iter().map(|family| family.name)), "Whose names the weights have in files.";
+        #[later] lora: usize = 0, Takes::Whole(0, 1 << 16), "The rank of low-rank adapters that are trained instead of the weights; 0: the weights are trained.";
+        #[later] lora_alpha: f64 = 0.0, FROM_ZERO, "Adapters are scaled by this, divided by the rank; 0: twice the rank.";
+        #[later] lora_targets: String = String::new(), Takes::Text, "Products that get adapters, with commas between (q_proj,v_proj); if empty, all of the blocks.";
+        #[later] recompute: bool = false, Takes::Truth, "Whether blocks are computed again in the backward pass, to save memory (gradient checkpoints).";
         ..model: ModelOptions, "The model. Its vocabulary is at least that of the tokenizer.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
@@ -82,6 +90,9 @@ impl LmSettings {
     /// Whether everything fits together. The vocabulary may still be open.
     pub fn check(&self) -> Result<()> {
         self.tokenizer_kind()?;
+        if let Some(options) = self.lora_options() {
+            check_targets(self.family(), self.model.layers, &options)?;
+        }
         ModelOptions { vocabulary: self.model.vocabulary.max(1), ..self.model.clone() }.check()
     }
 
@@ -115,11 +126,45 @@ impl LmSettings {
 
     /// Refuses a model that a device cannot hold, before it is made.
     pub fn check_memory(&self, device: &Device) -> Result<()> {
-        let need = self.model.need(self.batch, self.mixed, moments(&self.optimizer));
+        let need = match self.lora {
+            0 => self.model.need(self.batch, self.mixed, moments(&self.optimizer)),
+            // Frozen weights have neither gradients nor moments; what is small beside them is not counted.
+            _ => Need::training(0, 0).activations(4 * self.model.parameter_count()),
+        };
         Ok(need.check(
             device,
             "take fewer layers, a smaller width, vocabulary, context or batch, or another device",
         )?)
+    }
+
+    /// What adapters are trained, if any.
+    pub fn lora_options(&self) -> Option<LoraOptions> {
+        let alpha = if self.lora_alpha == 0.0 { 2.0 * self.lora as f64 } else { self.lora_alpha };
+        let targets = self.lora_targets.split(',').map(str::trim).filter(|target| !target.is_empty());
+        let targets = targets.map(str::to_string).collect();
+        (self.lora > 0).then_some(LoraOptions { rank: self.lora, alpha, targets })
+    }
+
+    /// Whose names the weights have in files.
+    pub fn family(&self) -> &'static Family {
+        Family::named(&self.family).unwrap_or(&FAMILIES[0])
+    }
+
+    /// The model as it is trained, on a device: with new weights, or with published ones, and with new adapters.
+    pub(super) fn new_model(&self, published: bool, device: &Device) -> Result<Transformer> {
+        let mut model = match published && !self.weights.is_empty() {
+            true => {
+                let folder = HubFolder::open(&self.weights, self.model.context)?;
+                folder.with_dropout(self.model.dropout).load(device)?
+            }
+            false => Transformer::new(&self.model)?.try_to_device(device)?,
+        };
+        if let Some(options) = self.lora_options() {
+            adapt(&mut model, self.family(), &options)?;
+        }
+        model.set_checkpoints(self.recompute);
+        model.train();
+        Ok(model)
     }
 
     /// The learning rate of every update: warm-up, then a cosine.

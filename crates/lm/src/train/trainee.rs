@@ -48,9 +48,10 @@ impl LanguageModel {
     pub(super) fn new(run: &Run, settings: LmSettings, device: &Device) -> crate::Result<LanguageModel> {
         let parts = TokenParts::open(run, device)?;
         check_vocabulary(run.path(), &parts.tokenizer, &settings)?;
-        let trainer = Trainer::new(&settings, &parts, device)?;
-        let clock = UpdateClock::new(settings.update_tokens());
         let checkpoint = run.checkpoint_path();
+        let made = if checkpoint.exists() { Trainer::to_restore } else { Trainer::new };
+        let trainer = made(&settings, &parts, device)?;
+        let clock = UpdateClock::new(settings.update_tokens());
         Ok(LanguageModel { trainer, parts, settings, checkpoint, validation: None, clock, probe: None })
     }
 

@@ -1,6 +1,5 @@
 //! The state of a training and one update.
 
-use farad::nn::Module;
 use farad::optim::schedule::{Cosine, Schedule, Warmup};
 use farad::optim::{Accumulator, Clip};
 use farad::run::Checkpoint;
@@ -26,11 +25,25 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Before the first update. Weights are drawn from the CPU's random numbers, dropout from the device's; both begin at
-    /// the seed.
+    /// Before the first update. Weights are those of the published model that the settings name; else they are drawn from
+    /// the CPU's random numbers. Dropout draws from the device's. Both begin at the seed.
     pub fn new(settings: &LmSettings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
+        Trainer::with_weights(settings, parts, true, device)
+    }
+
+    /// The same for those who restore a checkpoint next: they need no published weights.
+    pub fn to_restore(settings: &LmSettings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
+        Trainer::with_weights(settings, parts, false, device)
+    }
+
+    fn with_weights(
+        settings: &LmSettings,
+        parts: &TokenParts,
+        published: bool,
+        device: &Device,
+    ) -> Result<Trainer> {
         farad::seed(settings.seed);
-        let model = Transformer::new(&settings.model)?.try_to_device(device)?;
+        let model = settings.new_model(published, device)?;
         device.seed(settings.seed);
         let optimizer = made(settings, &model);
         let (batch, context) = (settings.batch, settings.model.context);
@@ -114,7 +127,10 @@ impl Trainer {
         let device = self.windows.device().clone();
         device.recording(|| {
             let (x, y) = self.windows.batch(batch)?;
-            Ok(self.precision.scope(|| self.model.loss(&x, &y)))
+            Ok(self.precision.scope(|| match self.windows.is_marked() {
+                true => self.model.loss_of_marked(&x, &y),
+                false => self.model.loss(&x, &y),
+            }))
         })
     }
 

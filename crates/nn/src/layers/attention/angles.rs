@@ -1,7 +1,7 @@
 //! Sines and cosines of places times frequencies, made once in double precision.
 //!
-//! Invariant: a table is no part of a module's state: it follows from two numbers and is made again on the device where
-//! it is asked for.
+//! Invariant: a table is no part of a module's state: it follows from the frequencies and is made again on the device
+//! where it is asked for.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,17 +11,25 @@ use farad_tensor::Tensor;
 /// Places that a table has at first.
 const PLACES: usize = 256;
 
-/// `sin` and `cos` of `place · base^(-2n / width)` for `n` below half the width.
+/// `sin` and `cos` of `place · frequency` for each frequency, times a magnitude.
 #[derive(Clone, Debug)]
 pub struct Angles {
-    base: f64,
-    half: usize,
+    frequencies: Arc<[f64]>,
+    magnitude: f64,
     made: Arc<Mutex<Option<(Tensor, Tensor)>>>,
 }
 
 impl Angles {
+    /// Of the frequencies `base^(-2n / width)` for `n` below half the width.
     pub fn new(base: f64, width: usize) -> Angles {
-        Angles { base, half: width.div_ceil(2), made: Arc::default() }
+        let half = width.div_ceil(2);
+        let frequency = |n: usize| base.powf(-2.0 * n as f64 / (2 * half) as f64);
+        Angles::of((0..half).map(frequency).collect(), 1.0)
+    }
+
+    /// Of these frequencies; sines and cosines are multiplied with `magnitude`.
+    pub fn of(frequencies: Arc<[f64]>, magnitude: f64) -> Angles {
+        Angles { frequencies, magnitude, made: Arc::default() }
     }
 
     /// `[count, half]` each, of places from `first` on.
@@ -49,14 +57,11 @@ impl Angles {
         }
         // Larger tables are made rarely.
         let rows = places.max(PLACES).next_power_of_two();
-        let width = (2 * self.half) as f64;
-        let angle = |n: usize| {
-            let frequency = self.base.powf(-2.0 * (n % self.half) as f64 / width);
-            (n / self.half) as f64 * frequency
-        };
+        let half = self.frequencies.len();
+        let angle = |n: usize| (n / half) as f64 * self.frequencies[n % half];
         let table = |function: fn(f64) -> f64| {
-            let numbers: Vec<f32> = (0..rows * self.half).map(|n| function(angle(n)) as f32).collect();
-            Tensor::from_vec(numbers, [rows, self.half], device)
+            let number = |n: usize| (self.magnitude * function(angle(n))) as f32;
+            Tensor::from_vec((0..rows * half).map(number).collect::<Vec<f32>>(), [rows, half], device)
         };
         let both = (table(f64::sin), table(f64::cos));
         *made = Some(both.clone());

@@ -46,6 +46,26 @@ impl Rotary {
         Rotary { angles: Angles::new(base, self.width), ..self }
     }
 
+    /// With a frequency for every pair, in radians per place, instead of powers of the base. Results are multiplied with
+    /// `magnitude`. Long contexts are reached this way.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// use farad::nn::Rotary;
+    /// let x = Tensor::from_vec(vec![1.0, 0.0, 1.0, 0.0], [2, 2], &Device::cpu());
+    /// let y = Rotary::new(2).frequencies(&[0.5], 2.0).forward(&x).to_vec::<f32>()?;
+    /// assert!((y[0] - 2.0).abs() < 1e-6 && (y[2] - 2.0 * 0.5f32.cos()).abs() < 1e-6);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn frequencies(self, frequencies: &[f64], magnitude: f64) -> Rotary {
+        if frequencies.len() != self.width / 2 {
+            let what = format!("one frequency per pair: width {}", self.width);
+            raise(OpError::Sizes { op: "rotary", what, a: frequencies.len(), b: self.width / 2 });
+        }
+        Rotary { angles: Angles::of(frequencies.into(), magnitude), ..self }
+    }
+
     /// Whether neighboring columns are paired, instead of column `i` with `i + width / 2`.
     pub fn interleaved(self, interleaved: bool) -> Rotary {
         Rotary { interleaved, ..self }
