@@ -42,6 +42,9 @@ Language models:
   farad train lm --data book.txt --layers 2 --heads 4 --width 128 --context 64 --batch 16 --updates 1000
   farad train lm --data wikitext-2 --tokenizer words --epochs 10 --mixed
 
+Several processes train networks, language models and logic networks together, on one machine or many:
+mpirun -n 4 farad train … needs a build with the feature mpi.
+
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
 report.md. Ctrl-C saves and ends with exit code 130; --resume goes on with the same bits.
 

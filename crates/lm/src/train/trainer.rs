@@ -1,10 +1,12 @@
 //! The state of a training and one update.
 
+use farad::devices::RandomState;
+use farad::group::Group;
 use farad::nn::Module;
 use farad::optim::schedule::{Cosine, Schedule, Warmup};
 use farad::optim::{Accumulator, Clip};
 use farad::run::Checkpoint;
-use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
+use farad::train::{AnyOptimizer, OptimizerOptions, of_rank, optimizer};
 use farad::{Device, Precision, Tensor};
 
 use super::{LmSettings, TokenParts};
@@ -23,18 +25,31 @@ pub struct Trainer {
     updates: u64,
     in_all: u64,
     device: Device,
+    group: Group,
 }
 
 impl Trainer {
     /// Before the first update. Weights are drawn from the CPU's random numbers, dropout from the device's; both begin at
     /// the seed.
     pub fn new(settings: &LmSettings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
+        Trainer::new_in(&Group::alone(), settings, parts, device)
+    }
+
+    /// The same as one of several ranks, each of which takes its share of every batch.
+    pub fn new_in(
+        group: &Group,
+        settings: &LmSettings,
+        parts: &TokenParts,
+        device: &Device,
+    ) -> Result<Trainer> {
         farad::seed(settings.seed);
         let model = Transformer::new(&settings.model)?.try_to_device(device)?;
-        device.seed(settings.seed);
-        let optimizer = made(settings, &model);
+        device.set_random_state(of_rank(RandomState { seed: settings.seed, counter: 0 }, group));
+        let mut optimizer = made(settings, &model);
+        optimizer.distribute(group);
         let (batch, context) = (settings.batch, settings.model.context);
-        let windows = Windows::new(&parts.train, "the training text", batch, context, settings.seed)?;
+        let windows =
+            Windows::new(&parts.train, "the training text", batch, context, settings.seed)?.shard(group)?;
         let in_all = settings.updates_in_all(parts.train.len());
         Ok(Trainer {
             model,
@@ -46,6 +61,7 @@ impl Trainer {
             updates: 0,
             in_all,
             device: device.clone(),
+            group: group.clone(),
         })
     }
 
@@ -57,6 +73,11 @@ impl Trainer {
     /// Where it is trained.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The ranks that train together.
+    pub fn group(&self) -> &Group {
+        &self.group
     }
 
     /// Updates made.
@@ -112,10 +133,17 @@ impl Trainer {
 
     fn loss(&mut self, batch: u64) -> Result<Tensor> {
         let device = self.windows.device().clone();
+        let weight = self.windows.weight(&self.group);
         device.recording(|| {
             let (x, y) = self.windows.batch(batch)?;
-            Ok(self.precision.scope(|| self.model.loss(&x, &y)))
+            let loss = self.precision.scope(|| self.model.loss(&x, &y));
+            Ok(if weight == 1.0 { loss } else { loss * weight })
         })
+    }
+
+    /// Gives all ranks the weights of rank 0.
+    pub fn synchronize(&mut self) -> Result<()> {
+        Ok(self.optimizer.synchronize()?)
     }
 
     /// Puts the model and the optimizer into a checkpoint.

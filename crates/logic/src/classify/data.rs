@@ -3,6 +3,7 @@
 //! Invariant: which samples train, choose and judge depends on the set, the shares and the seed only, and the test part is
 //! looked at by nothing but the final judgment.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use farad::TrainError;
@@ -187,6 +188,20 @@ pub struct ClassifierData {
 }
 
 impl ClassifierData {
+    /// What the samples are, in a line: how many, and a checksum.
+    pub fn fingerprint(&self) -> String {
+        let mut sum = DefaultHasher::new();
+        for part in [&self.train, &self.validation, &self.test] {
+            match &part.levels {
+                Levels::Bytes(bytes) => sum.write(bytes),
+                Levels::Numbers(numbers) => numbers.iter().for_each(|n| sum.write(&n.to_le_bytes())),
+            }
+            part.labels.hash(&mut sum);
+        }
+        self.classes.hash(&mut sum);
+        format!("{} samples with checksum {:016x}", self.train.len(), sum.finish())
+    }
+
     /// Opens what the settings ask for; they say where it was found afterwards.
     pub fn open(settings: &mut ClassifierSettings) -> Result<ClassifierData> {
         let seed = settings.seed as u64;
