@@ -66,6 +66,12 @@ pub enum Error {
     Pipeline { why: String },
     #[error("man: there is no page for `{name}`{nearest}\nhelp: the pages are {names}")]
     Page { name: String, nearest: String, names: String },
+    #[error("rank {rank} on {host}: {message}")]
+    OtherRank { rank: usize, host: String, message: String, code: u8 },
+    #[error(
+        "train: several ranks cannot train this together: {what} ({ranks} vs 1)\nhelp: start it without mpirun; `farad train --help` says what ranks can train together"
+    )]
+    OneRank { what: String, ranks: usize },
     // Everything was said and saved; only the exit code is left to tell.
     #[error("interrupted")]
     Interrupted,
@@ -138,6 +144,7 @@ impl Error {
         use farad_logic::Error as Logic;
         match self {
             Error::Interrupted => 130,
+            Error::OtherRank { code, .. } => *code,
             Error::EvalFlag { .. }
             | Error::ExportFlag { .. }
             | Error::Pipeline { .. }
@@ -151,6 +158,7 @@ impl Error {
             | Error::NeedsText
             | Error::SpeedOfText
             | Error::NoSystem
+            | Error::OneRank { .. }
             | Error::NoSeed { .. }
             | Error::Filter { .. }
             | Error::Farad(farad::Error::DeviceName { .. }) => 2,

@@ -9,6 +9,7 @@
 //!   have one name and one text. Flags of `train` are rows of `arguments/rows.rs`.
 //! - [`training`] drives any kind of the table [`kinds`]; [`circuits`] is the table of kinds that learn
 //!   circuits.
+//! - [`ranks`] is what processes that `mpirun` started do beside that.
 //! - [`look`] is how everything is shown: colors, numbers, tables, progress, and what a training says when it
 //!   begins and ends. Text is written with its colors, and the streams of `look` remove them unless they end
 //!   in a terminal.
@@ -37,6 +38,7 @@ mod networks;
 mod predict;
 mod processor;
 mod profile;
+mod ranks;
 mod repair;
 mod runs;
 mod serve;
@@ -60,6 +62,11 @@ use error::Error;
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
+        // All ranks have the same command line, and the first answers.
+        Err(error) if ranks::is_follower() && error.use_stderr() => {
+            ranks::let_the_first_speak();
+            return ExitCode::from(usage::WRONG);
+        }
         Err(error) => return usage::answer(&error),
     };
     subscribe::subscribe();
@@ -88,8 +95,10 @@ fn main() -> ExitCode {
         // Whoever read the output has seen enough.
         Err(Error::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            if !matches!(error, Error::Interrupted) {
-                look::fail(&error);
+            match ranks::is_follower() {
+                true => ranks::let_the_first_speak(),
+                false if matches!(error, Error::Interrupted) => {}
+                false => look::fail(&error),
             }
             ExitCode::from(error.code())
         }

@@ -6,13 +6,16 @@ mod list;
 use std::path::{Path, PathBuf};
 
 use farad::Device;
+use farad::group::Group;
 use farad::run::{Run, Stop};
+use farad::train::TrainingKind;
 
 use crate::arguments::{TrainOptions, learnable};
 use crate::error::{Error, Result, did_you_mean};
 use crate::kinds::KINDS;
 use crate::look::{Talk, counted, typed};
 use crate::profile;
+use crate::ranks;
 use crate::source::{RUNS, resume_run};
 use crate::training;
 
@@ -25,7 +28,18 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return Err(Error::Twice { flag: "--updates", key: "updates" });
     }
     profile::check(&options.profile)?;
-    let resumed = options.resume.as_deref().map(resume_run).transpose()?;
+    let group = ranks::world()?;
+    let (kind, subject, resumed) = ranks::together(&group, chosen(options, &group))?;
+    training::train(kind, options, subject, resumed, &group)
+}
+
+/// What is asked for: a kind of training, what it learns, and the run that goes on, which only the first rank writes to.
+fn chosen(
+    options: &TrainOptions,
+    group: &Group,
+) -> Result<(&'static dyn TrainingKind, &'static str, Option<Run>)> {
+    let opened = |path: &Path| if group.is_first() { resume_run(path) } else { Ok(Run::open(path)?) };
+    let resumed = options.resume.as_deref().map(opened).transpose()?;
     let name = options.name.as_deref().unwrap_or_default();
     let (kind, subject) = match &resumed {
         Some(run) => (KINDS.of(run)?, ""),
@@ -35,7 +49,8 @@ pub fn run(options: &TrainOptions) -> Result<()> {
             .ok_or_else(|| unknown(name))?,
     };
     options.flags.check(kind, subject, resumed.as_ref())?;
-    training::train(kind, options, subject, resumed)
+    ranks::check(group, kind, subject)?;
+    Ok((kind, subject, resumed))
 }
 
 /// The subject of a file that describes bodies.

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use farad::group::Group;
 use farad::run::Run;
 use farad::train::settings::read_file;
 use farad::train::{
@@ -17,6 +18,7 @@ use crate::look::{
     paint, right,
 };
 use crate::profile::Profiling;
+use crate::ranks;
 use crate::train::{broken_off, described, folder, interrupts, is_world};
 
 /// Trains a subject of a kind, or goes on with a run if there is one. Where it does not succeed, the next seeds are tried.
@@ -25,10 +27,11 @@ pub fn train(
     options: &TrainOptions,
     subject: &'static str,
     resumed: Option<Run>,
+    group: &Group,
 ) -> Result<()> {
     let number = |flag: &str| options.flags.text(flag).and_then(|text| text.parse::<u64>().ok());
     let (tries, talk) = (number("tries").unwrap_or(1), options.output.talk());
-    let Some(mut tried) = one(kind, options, subject, resumed, None)? else { return Ok(()) };
+    let Some(mut tried) = one(kind, options, subject, resumed, None, group)? else { return Ok(()) };
     let (first, seeds) = (tried.seed, number("seeds").unwrap_or(1));
     for n in 1..tries {
         if tried.succeeded != Some(false) {
@@ -36,7 +39,7 @@ pub fn train(
         }
         let seed = first + n * seeds;
         talk.say(format!("try {} of {tries}: seed {seed}", n + 1));
-        match one(kind, options, subject, None, Some(seed))? {
+        match one(kind, options, subject, None, Some(seed), group)? {
             Some(next) => tried = next,
             None => return Ok(()),
         }
@@ -65,18 +68,34 @@ fn one(
     subject: &'static str,
     resumed: Option<Run>,
     seed: Option<u64>,
+    group: &Group,
 ) -> Result<Option<Tried>> {
     let (talk, fresh) = (options.output.talk(), resumed.is_none());
     let screen = Screen::new(talk);
-    let mut training = begin(kind, &asked(options, subject, &screen, seed)?, options, resumed, seed)?;
+    let asked = asked(options, subject, &screen, seed, resumed.as_ref(), group);
+    let training = begin(kind, &ranks::together(group, asked)?, options, resumed, seed)?;
+    ranks::unless_ended(group, trained(training, options, &screen, fresh, group))
+}
+
+/// Trains to the end, and says what came out.
+fn trained(
+    mut training: Training,
+    options: &TrainOptions,
+    screen: &Screen,
+    fresh: bool,
+    group: &Group,
+) -> Result<Option<Tried>> {
+    let talk = options.output.talk();
     let device = training.trainee().device().clone();
     let profiling = Profiling::start(&options.profile, &device);
     let folder = training.run().path().to_path_buf();
-    talk.begins(&training.trainee().title(), &described(options, fresh, &device), &folder);
+    let device = described(options, fresh, &device);
+    let device = if group.is_alone() { device } else { format!("{device}, {} ranks", group.size()) };
+    talk.begins(&training.trainee().title(), &device, &folder);
     let (stop, ended) = interrupts(talk, &folder);
     let unit = training.trainee().unit();
     screen.begin(&format!("{unit}s"), training.trainee().steps_in_all(), training.steps());
-    let trained = training.train(&stop, &screen);
+    let trained = training.train(&stop, screen);
     screen.end();
     let summary = trained.map_err(|error| broken_off(&folder, error))?;
     ended.set();
@@ -89,11 +108,16 @@ fn one(
     let early = summary.early.as_ref().map_or(String::new(), |why| format!(", {why}"));
     talk.say(format!("trained {steps}{early}; {}", training.trainee().concluding()));
     // The run stays locked until everything is written.
-    let outcome = training.conclude(&summary, &screen).map_err(|error| broken_off(&folder, error))?;
+    let outcome = training.conclude(&summary, screen).map_err(|error| broken_off(&folder, error))?;
     screen.end();
-    show(&outcome, options.output.json)?;
+    if group.is_first() {
+        show(&outcome, options.output.json)?;
+    }
     outcome.said.iter().for_each(|said| talk.say(toned(said)));
     let next = outcome.next.iter();
+    if !group.is_first() {
+        return Ok(None);
+    }
     talk.ends(&next.fold(Closing::new(&folder), |closing, (command, does)| closing.next(command, does)));
     profiling.finish()?;
     let config = training.run().config();
@@ -101,7 +125,7 @@ fn one(
     Ok(first.map(|seed| Tried { seed: seed as u64, succeeded: outcome.succeeded }))
 }
 
-/// A training in its folder, new or going on.
+/// A training in its folder, new or going on. Of several ranks the first makes the folder and begins, then the others.
 fn begin(
     kind: &dyn TrainingKind,
     asked: &Asked,
@@ -109,20 +133,42 @@ fn begin(
     resumed: Option<Run>,
     seed: Option<u64>,
 ) -> Result<Training> {
-    let (prepared, run, made) = match resumed {
-        Some(run) => (kind.resume(&run, asked)?, run, None),
-        None => {
-            let prepared = kind.prepare(asked)?;
-            let (run, made) = create(kind, options, asked.subject, &*prepared, seed)?;
-            (prepared, run, made)
-        }
+    let group = asked.group();
+    let prepared = match &resumed {
+        Some(run) => kind.resume(run, asked),
+        None => kind.prepare(asked),
     };
+    let prepared = ranks::together(&group, prepared.map_err(Error::from))?;
+    ranks::agree(&group, kind, &*prepared)?;
+    if !group.is_first() {
+        ranks::together(&group, Ok(()))?;
+        let folder = group.all_texts("")?.swap_remove(0);
+        return ranks::together(&group, follow(&group, prepared, folder.as_ref()));
+    }
     let config = prepared.config();
-    let mut training = open(prepared, run, made)?;
+    let begun = match resumed {
+        Some(run) => open(&group, prepared, run, None).map(|training| (training, None)),
+        None => create(kind, options, asked.subject, &*prepared, seed)
+            .and_then(|(run, made)| Ok((open(&group, prepared, run, made.as_deref())?, made))),
+    };
+    let (mut training, made) = ranks::together(&group, begun)?;
+    group.all_texts(&training.run().path().display().to_string())?;
+    if let Err(error) = ranks::together(&group, Ok(())) {
+        drop(training);
+        remove(made.as_deref());
+        return Err(error);
+    }
     if *training.run().config() != config {
         training.set_config(config)?;
     }
     Ok(training)
+}
+
+/// The same training as another rank sees it.
+fn follow(group: &Group, prepared: Box<dyn Prepared>, folder: &Path) -> Result<Training> {
+    let run = Run::open(folder)?;
+    let trainee = prepared.begin(&run)?;
+    Ok(Training::open_in(group, run, trainee)?)
 }
 
 /// Prints what came out: lines of JSON, or a table and lines for people.
@@ -145,6 +191,8 @@ fn asked<'a>(
     subject: &'a str,
     screen: &'a Screen,
     seed: Option<u64>,
+    resumed: Option<&Run>,
+    group: &'a Group,
 ) -> Result<Asked<'a>> {
     let file = options.flags.text("config").map(|path| read_file(path.as_ref())).transpose()?;
     let mut flags = match seed {
@@ -155,8 +203,8 @@ fn asked<'a>(
     if let Some(name) = options.name.as_deref().filter(|name| is_world(name)) {
         flags.push(("data".into(), name.into()));
     }
-    let device = options.device.asked()?;
-    Ok(Asked { subject, file, flags, set: &options.set, device, watcher: screen })
+    let device = ranks::device(group, &options.device, resumed)?;
+    Ok(Asked { subject, file, flags, set: &options.set, device, watcher: screen, group: Some(group) })
 }
 
 /// A new run, and its folder if nothing was there before.
@@ -177,13 +225,20 @@ fn create(
 }
 
 /// A training in its folder. What cannot begin leaves no folder behind that was not there before.
-fn open(prepared: Box<dyn Prepared>, run: Run, made: Option<PathBuf>) -> Result<Training> {
-    let opened = prepared.begin(&run).and_then(|trainee| Training::open(run, trainee));
-    if let (Err(_), Some(folder)) = (&opened, made) {
+fn open(group: &Group, prepared: Box<dyn Prepared>, run: Run, made: Option<&Path>) -> Result<Training> {
+    let opened = prepared.begin(&run).and_then(|trainee| Training::open_in(group, run, trainee));
+    if opened.is_err() {
+        remove(made);
+    }
+    Ok(opened?)
+}
+
+/// Takes a folder away that was made for nothing.
+fn remove(made: Option<&Path>) {
+    if let Some(folder) = made {
         // Nothing is in it but what was just written; what is left may be looked at and removed by hand.
         let _ = std::fs::remove_dir_all(folder);
     }
-    Ok(opened?)
 }
 
 /// Words in their colors.

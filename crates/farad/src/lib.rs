@@ -31,6 +31,7 @@
 //! - [`train`]: what a kind of training is, its settings, and the loop: *Training*.
 //! - [`fit`]: supervised training as a run, and [`load_run`], what it learned in use; [`run`]: folders with log, events, checkpoints and pictures; [`StateDict`], [`save`],
 //!   [`read_npy`] and their like: files: *Checkpoints*.
+//! - [`group`]: ranks that train together, threads or processes: *Several devices and machines*.
 //! - [`CustomOp`] and [`custom`]: ops of your own: *Custom ops*.
 //! - [`Device::profile`], [`profile`], [`devices`]: where time and memory go, which devices there are.
 //!
@@ -51,6 +52,10 @@ pub use farad_tensor::{
 pub use farad_nn::{layers as nn, loss, optim, seed};
 #[doc(inline)]
 pub use farad_tensor::{Attention, ConvOptions, PerAxis, PoolOptions};
+
+// Ranks that train together.
+#[doc(inline)]
+pub use farad_group as group;
 
 // Data, runs, training.
 #[cfg(feature = "data")]
@@ -89,7 +94,7 @@ pub mod devices {
     pub use farad_tensor::{
         BACKENDS, BackendRow, Counters, DeviceOptions, ENVIRONMENT, EnvironmentVariables, FoundDevice,
         Holdings, LiveTensor, MemoryReport, ProductShape, RandomState, Tuned, Tuning, Variant, device_names,
-        device_names_sentence, load_tuning, save_tuning,
+        device_names_sentence, load_tuning, save_tuning, use_threads,
     };
 }
 
@@ -104,6 +109,7 @@ pub mod profile {
 pub mod errors {
     #[cfg(feature = "data")]
     pub use farad_data::DataError;
+    pub use farad_group::GroupError;
     pub use farad_nn::{Difference, Mismatch, NnError};
     #[cfg(feature = "fit")]
     pub use farad_supervised::FitError;

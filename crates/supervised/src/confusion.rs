@@ -38,6 +38,16 @@ impl Confusion {
         self.counts[actual * self.classes + seen]
     }
 
+    /// All counts, by class and by class seen.
+    pub(crate) fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// Replaces all counts.
+    pub(crate) fn set_counts(&mut self, counts: impl Iterator<Item = u64>) {
+        self.counts = counts.collect();
+    }
+
     /// The share of all samples that were seen right.
     pub fn accuracy(&self) -> f64 {
         let right: u64 = (0..self.classes).map(|class| self.count(class, class)).sum();

@@ -50,7 +50,7 @@ impl TrainingKind for Supervised {
         let mut settings = SupervisedSettings::new(set, model.unwrap_or(ModelKind::usual(set)));
         asked.fill(&mut settings)?;
         settings.set = set.name.into();
-        let setup = Setup::new(settings, &asked.device_or_best()?)?;
+        let setup = Setup::new(settings, &asked.device_or_best()?)?.in_group(asked.group());
         // What cannot be built leaves no run behind.
         setup.check_memory()?;
         setup.fit()?;
@@ -60,7 +60,7 @@ impl TrainingKind for Supervised {
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let mut settings = SupervisedSettings::of(run)?;
         asked.fill(&mut settings)?;
-        let setup = Setup::new(settings, &asked.device_of(run)?)?;
+        let setup = Setup::new(settings, &asked.device_of(run)?)?.in_group(asked.group());
         setup.check_memory()?;
         Ok(Box::new(setup))
     }
@@ -73,6 +73,10 @@ impl TrainingKind for Supervised {
         let score = setup.judge(&fit)?;
         let steps = run.checkpoint()?.map_or(learned.step(), |checkpoint| checkpoint.step());
         Ok(outcome(&setup.settings, &score, steps))
+    }
+
+    fn is_parallel(&self) -> bool {
+        true
     }
 
     fn predictor(&self, run: &Run, device: &Device) -> Result<Box<dyn Predictor>> {
@@ -131,6 +135,10 @@ impl Prepared for Setup {
 
     fn seed(&self) -> u64 {
         self.settings.seed
+    }
+
+    fn data(&self) -> String {
+        self.sets.fingerprint()
     }
 
     fn begin(self: Box<Self>, _: &Run) -> Result<Box<dyn Trainee>> {

@@ -65,6 +65,7 @@ pub use training::{Pace, SupervisedProgress, SupervisedSummary, Training};
 pub use unseen::{HitCount, SampleOrigin, Unseen, picture_sample};
 
 use farad_data::DataLoader;
+use farad_group::Group;
 use farad_nn::layers::{Layer, Module};
 use farad_nn::optim::Optimizer;
 use farad_nn::optim::schedule::Schedule;
@@ -165,10 +166,17 @@ impl Fit {
     /// One step on a batch. The loss before it is not waited for.
     #[track_caller]
     pub fn step(&mut self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+        self.step_weighted(x, y, 1.0)
+    }
+
+    /// One step on this rank's share of a batch, whose loss is multiplied by [`DataLoader::weight`].
+    #[track_caller]
+    pub fn step_weighted(&mut self, x: &Tensor, y: &Tensor, weight: f64) -> Result<Tensor> {
         if let Some(rate) = self.rate() {
             self.optimizer.set_learning_rate(rate);
         }
         let loss = self.precision.scope(|| self.task.loss(&self.model.forward(x), y));
+        let loss = if weight == 1.0 { loss } else { loss * weight };
         self.optimizer.step(&loss)?;
         self.steps += 1;
         Ok(loss)
@@ -187,7 +195,35 @@ impl Fit {
 
     /// How good the model is on the next epoch of a loader.
     pub fn score(&self, loader: &mut DataLoader) -> Result<Score> {
-        Score::of(self, loader)
+        Score::of(self, loader, &Group::alone())
+    }
+
+    /// The same by all ranks together, each on its share of the loader's batches ([`DataLoader::shard`]). What is known of
+    /// single samples is known of this rank's.
+    pub fn score_in(&self, group: &Group, loader: &mut DataLoader) -> Result<Score> {
+        Score::of(self, loader, group)
+    }
+
+    /// Gives all ranks the weights of rank 0.
+    pub fn synchronize(&mut self) -> Result<()> {
+        self.optimizer.synchronize()
+    }
+
+    /// Gives all ranks the buffers of rank 0, such as the running statistics of batch norm.
+    pub fn share_buffers(&self, group: &Group) -> Result<()> {
+        if group.is_alone() {
+            return Ok(());
+        }
+        for (_, buffer) in self.model.named_buffers() {
+            let value = buffer.value();
+            let mine = value.read()?.wait()?;
+            let mut first = mine.to_vec();
+            group.broadcast(&mut first, 0)?;
+            if first[..] != mine[..] {
+                buffer.set(Tensor::from_bytes(&first, value.shape(), value.dtype(), value.device())?);
+            }
+        }
+        Ok(())
     }
 
     /// Puts model, optimizer (moments, loss scale) and steps into a checkpoint.

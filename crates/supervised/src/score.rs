@@ -3,6 +3,7 @@
 use super::{Confusion, Fit, Task};
 use crate::error::Result;
 use farad_data::DataLoader;
+use farad_group::{Combine, Group};
 use farad_tensor::DType;
 use farad_tensor::Tensor;
 
@@ -34,11 +35,16 @@ impl Score {
     }
 
     /// Goes through one epoch of a loader that does not shuffle.
-    pub(super) fn of(fit: &Fit, loader: &mut DataLoader) -> Result<Score> {
+    pub(super) fn of(fit: &Fit, loader: &mut DataLoader, group: &Group) -> Result<Score> {
         let classes = loader.dataset().classes().len();
         let mut sums = ScoreSums { confusion: Confusion::new(classes.max(1)), ..ScoreSums::default() };
-        for batch in loader {
+        let mut batches = loader.into_iter();
+        while let Some(batch) = batches.next() {
             let (x, y) = batch?;
+            // A sample of another rank, where there are too few.
+            if batches.weight() == 0.0 {
+                continue;
+            }
             let said = fit.predict(&x);
             let loss = fit.task().loss(&said, &y);
             match fit.task() {
@@ -48,6 +54,7 @@ impl Score {
             sums.samples += y.shape()[0];
             sums.loss += f64::from(loss.item()?) * y.shape()[0] as f64;
         }
+        sums.reduce(group)?;
         Ok(sums.score(fit.task()))
     }
 }
@@ -95,6 +102,20 @@ impl ScoreSums {
             self.total += f64::from(value);
             self.squares += f64::from(value).powi(2);
         }
+        Ok(())
+    }
+
+    /// Adds up what all ranks have, except what is known of single samples.
+    fn reduce(&mut self, group: &Group) -> Result<()> {
+        if group.is_alone() {
+            return Ok(());
+        }
+        let mut sums = vec![self.samples as f64, self.loss, self.targets as f64, self.total, self.squares];
+        sums.extend(self.confusion.counts().iter().map(|&count| count as f64));
+        group.all_reduce(&mut sums, Combine::Sum)?;
+        (self.samples, self.loss, self.targets) = (sums[0] as usize, sums[1], sums[2] as usize);
+        (self.total, self.squares) = (sums[3], sums[4]);
+        self.confusion.set_counts(sums[5..].iter().map(|&count| count as u64));
         Ok(())
     }
 

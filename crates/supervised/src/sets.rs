@@ -2,6 +2,7 @@
 //!
 //! Invariant: which samples train, watch and judge depends on the set, the shares and the seed only.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,7 +38,25 @@ pub struct Sets {
     pub outputs: usize,
 }
 
+/// Samples that a fingerprint looks at.
+const LOOKED_AT: usize = 64;
+
 impl Sets {
+    /// What the samples are, in a line: how many, and a checksum of some of them.
+    pub fn fingerprint(&self) -> String {
+        let mut sum = DefaultHasher::new();
+        for part in [&self.train, &self.validation, &self.test] {
+            let every = part.len().div_ceil(LOOKED_AT).max(1);
+            for sample in (0..part.len()).step_by(every).filter_map(|n| part.get(n).ok()) {
+                for array in [&sample.input, &sample.target] {
+                    array.to_f32().iter().for_each(|number| sum.write(&number.to_le_bytes()));
+                }
+            }
+        }
+        let counts = [&self.train, &self.validation, &self.test].map(|part| part.len().to_string());
+        format!("{} samples with checksum {:016x}", counts.join(" + "), sum.finish())
+    }
+
     /// Opens what the settings say, and writes down where it was found and how it is normalized.
     pub fn open(settings: &mut SupervisedSettings) -> Result<Sets> {
         let (train, test) = parts(settings)?;

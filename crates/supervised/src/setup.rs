@@ -1,11 +1,12 @@
 //! A training put together: data, model, optimizer, loaders.
 
 use farad_data::{DataLoader, Dataset, HorizontalFlip, Normalize, RandomCrop, Resize, SampleForm};
+use farad_group::Group;
 use farad_nn::layers::Module;
 use farad_nn::optim::Clip;
 use farad_nn::optim::schedule::{self, Course, Schedule};
-use farad_tensor::{Device, Precision};
-use farad_train::{OptimizerOptions, optimizer};
+use farad_tensor::{Device, Precision, RandomState};
+use farad_train::{OptimizerOptions, of_rank, optimizer};
 
 use crate::error::Result;
 use crate::models;
@@ -27,6 +28,8 @@ pub struct Setup {
     pub sets: Sets,
     /// Where it is trained.
     pub device: Device,
+    /// The ranks that train together.
+    pub group: Group,
 }
 
 impl Setup {
@@ -34,12 +37,18 @@ impl Setup {
     pub fn new(mut settings: SupervisedSettings, device: &Device) -> Result<Setup> {
         let sets = Sets::open(&mut settings)?;
         settings.device = device.name().to_string();
-        let mut setup = Setup { settings, sets, device: device.clone() };
+        let mut setup = Setup { settings, sets, device: device.clone(), group: Group::alone() };
         // When it is validated is a number of steps from here on, and the run says which.
         if setup.settings.course.evaluate_every == 0 {
             setup.settings.course.evaluate_every = setup.batches().max(1);
         }
         Ok(setup)
+    }
+
+    /// By several ranks, each with its share of every batch.
+    pub fn in_group(mut self, group: Group) -> Setup {
+        self.group = group;
+        self
     }
 
     /// Refuses a network that the device cannot hold, before its weights are drawn.
@@ -54,15 +63,15 @@ impl Setup {
     pub fn network(self) -> Result<Network> {
         let settings = &self.settings;
         let train = self.loader(self.sets.train.clone(), settings.batch);
-        let mut train = train.shuffle(settings.seed).workers(settings.workers).prefetch(4);
+        let mut train = train.shuffle(settings.seed).workers(settings.workers).prefetch(4).shard(&self.group);
         if settings.augment && self.sets.shape.rank() == 3 {
             train = train.transform(RandomCrop { padding: SHIFT * self.sets.shape[2] / 32 });
             if settings.named_set().form == SampleForm::Color {
                 train = train.transform(HorizontalFlip);
             }
         }
-        let validation =
-            (!self.sets.validation.is_empty()).then(|| self.loader(self.sets.validation.clone(), JUDGED));
+        let validation = (!self.sets.validation.is_empty())
+            .then(|| self.loader(self.sets.validation.clone(), JUDGED).shard(&self.group));
         let (epochs, course) = (settings.epochs, settings.course.clone());
         Ok(Network::new(self.fit()?, train, validation, epochs, course)?.with_setup(self))
     }
@@ -83,10 +92,11 @@ impl Setup {
         farad_nn::seed(settings.seed);
         let model =
             models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
-        self.device.seed(settings.seed);
+        self.device.set_random_state(of_rank(RandomState { seed: settings.seed, counter: 0 }, &self.group));
         let clip = (settings.clip > 0.0).then_some(Clip::Norm(settings.clip as f32));
         let groups = vec![(model.parameters(), settings.weight_decay as f32)];
-        let optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions { clip, betas: None });
+        let mut optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions { clip, betas: None });
+        optimizer.distribute(&self.group);
         let precision = if settings.mixed { Precision::Mixed } else { Precision::Single };
         Ok(Fit::from_parts(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule()))
     }

@@ -4,9 +4,10 @@
 //! the same bits.
 
 use farad_data::{Batches, DataLoader, Position};
+use farad_group::Group;
 use farad_tensor::{Device, Precision, RandomState, Tensor};
 use farad_train::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
-use farad_train::{LoopSettings, Outcome, Trainee, TrainingSummary, Validation, Watcher};
+use farad_train::{LoopSettings, Outcome, Trainee, TrainingSummary, Validation, Watcher, of_rank};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{FitError, Result};
@@ -40,6 +41,8 @@ pub struct Network {
     goodness: Option<f64>,
     /// What it was made of, if it is one of those with a name.
     setup: Option<Box<Setup>>,
+    /// The ranks that train together.
+    group: Group,
 }
 
 /// Where batches come from: between epochs and before the first step a loader, else one that is at work.
@@ -61,11 +64,13 @@ impl Network {
     ) -> Result<Network> {
         let (batches, device) = (train.batches()? as u64, fit.device());
         let (feed, goodness, setup) = (BatchFeed::Loader(train), None, None);
-        Ok(Network { fit, device, feed, validation, epochs, batches, course, goodness, setup })
+        let group = Group::alone();
+        Ok(Network { fit, device, feed, validation, epochs, batches, course, goodness, setup, group })
     }
 
     /// With everything that it was made of, for its title and its end.
     pub(crate) fn with_setup(mut self, setup: Setup) -> Network {
+        self.group = setup.group.clone();
         self.setup = Some(Box::new(setup));
         self
     }
@@ -150,7 +155,15 @@ impl Trainee for Network {
 
     fn step(&mut self) -> Result<Tensor> {
         let (x, y) = self.batch()?;
-        self.fit.step(&x, &y)
+        let weight = match &self.feed {
+            BatchFeed::Batches(batches) => batches.weight(),
+            _ => 1.0,
+        };
+        self.fit.step_weighted(&x, &y, weight)
+    }
+
+    fn synchronize(&mut self) -> Result<()> {
+        self.fit.synchronize()
     }
 
     fn columns(&self) -> Vec<String> {
@@ -167,7 +180,8 @@ impl Trainee for Network {
 
     fn validate(&mut self) -> Result<Option<Validation>> {
         let Some(loader) = &mut self.validation else { return Ok(None) };
-        let score = self.fit.score(loader)?;
+        self.fit.share_buffers(&self.group)?;
+        let score = self.fit.score_in(&self.group, loader)?;
         let goodness = score.goodness();
         self.goodness = Some(goodness);
         let cells = vec![score.loss.into(), goodness.into()];
@@ -200,7 +214,7 @@ impl Trainee for Network {
         if let BatchFeed::Loader(loader) = &mut self.feed {
             loader.set_position(stored.position)?;
         }
-        self.device.set_random_state(stored.random);
+        self.device.set_random_state(of_rank(stored.random, &self.group));
         self.goodness = stored.goodness;
         Ok(())
     }

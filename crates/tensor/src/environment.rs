@@ -34,6 +34,10 @@ pub struct EnvironmentVariables {
     pub unknown_fault: Option<String>,
     /// `TERM=dumb`: the terminal cannot draw a line again.
     pub dumb: bool,
+    /// How many processes `mpirun` or `srun` started together, if one of them started this one.
+    pub ranks: Option<usize>,
+    /// Which of these it is.
+    pub rank: Option<usize>,
 }
 
 /// The words that `FARAD_DEBUG` knows.
@@ -65,6 +69,22 @@ fn cache(get: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     }
 }
 
+/// What launchers call the number of processes: OpenMPI, then MPICH and its relatives.
+const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+/// What they call the number of a process.
+const RANK: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+
+fn first_number(names: &[&str], get: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    names.iter().find_map(|name| get(name)?.trim().parse().ok())
+}
+
+/// How many processes were started together. `srun` with PMIx says it in a variable of its own, which scripts that are no
+/// rank have as well.
+fn ranks(get: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    let slurm = || get("PMIX_RANK").and_then(|_| first_number(&["SLURM_STEP_NUM_TASKS"], &get));
+    first_number(&RANKS, &get).or_else(slurm)
+}
+
 /// The environment as it was at first use.
 pub static ENVIRONMENT: LazyLock<EnvironmentVariables> = LazyLock::new(|| {
     let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
@@ -93,12 +113,27 @@ pub static ENVIRONMENT: LazyLock<EnvironmentVariables> = LazyLock::new(|| {
             .map(String::from)
             .collect(),
         dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
+        ranks: ranks(|name| std::env::var(name).ok()),
+        rank: first_number(&RANK, |name| std::env::var(name).ok()),
     }
 });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launchers_say_how_many_processes_there_are() {
+        let of = |set: &[(&str, &str)]| {
+            ranks(|name| set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.to_string()))
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("OMPI_COMM_WORLD_SIZE", "8")]), Some(8));
+        assert_eq!(of(&[("PMI_SIZE", "4")]), Some(4));
+        // A script of eight tasks is no rank itself.
+        assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "8")]), None);
+        assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "8"), ("PMIX_RANK", "3")]), Some(8));
+    }
 
     #[test]
     fn pipelines_are_kept_where_the_user_says_or_in_the_users_cache() {

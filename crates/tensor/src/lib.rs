@@ -89,6 +89,7 @@ pub use farad_ir::{
 };
 pub use farad_runtime::{Counters, Holdings, ProductShape, Tuned, Tuning, Variant};
 pub use live::{LiveTensor, MemoryReport};
+pub use machine::use_threads;
 pub use nearest::nearest;
 pub use numpy::{read_npy, write_npy};
 #[cfg(feature = "npz")]

@@ -6,6 +6,11 @@ pub fn physical() -> Option<u64> {
     *FOUND.get_or_init(look)
 }
 
+/// Lets CPU devices use so many threads; whether that was still to be decided. Without it they use all cores.
+pub fn use_threads(threads: usize) -> bool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build_global().is_ok()
+}
+
 #[cfg(target_os = "linux")]
 fn look() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;

@@ -1,5 +1,6 @@
 //! What a user asks a kind of training for.
 
+use farad_group::Group;
 use farad_tensor::Device;
 use toml::Table;
 
@@ -22,12 +23,19 @@ pub struct Asked<'a> {
     pub device: Option<Device>,
     /// Receives the progress.
     pub watcher: &'a dyn Watcher,
+    /// The ranks that train together, if there are several.
+    pub group: Option<&'a Group>,
 }
 
 impl<'a> Asked<'a> {
     /// For a subject and nothing else.
     pub fn new(subject: &'a str) -> Asked<'a> {
-        Asked { subject, file: None, flags: vec![], set: &[], device: None, watcher: &() }
+        Asked { subject, file: None, flags: vec![], set: &[], device: None, watcher: &(), group: None }
+    }
+
+    /// The ranks that train together; a group of one if nobody said which.
+    pub fn group(&self) -> Group {
+        self.group.cloned().unwrap_or_else(Group::alone)
     }
 
     /// The text of a flag, if it was given.

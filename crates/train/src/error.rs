@@ -81,6 +81,10 @@ pub enum TrainError {
         "train: weights are of another kind of training: {path} ({found} vs {wanted})\nhelp: `farad runs` lists what there is"
     )]
     OtherKind { path: PathBuf, found: String, wanted: String },
+    #[error(
+        "train: a batch has fewer samples than there are ranks: ({batch} vs {ranks})\nhelp: take --batch {ranks} or more, or fewer ranks"
+    )]
+    SmallBatch { batch: usize, ranks: usize },
     #[error("train: {subject} needs --data\nhelp: name the file or folder to learn from")]
     NeedsData { subject: String },
     #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), crate::run::shell_word(path))]

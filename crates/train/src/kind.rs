@@ -98,6 +98,12 @@ pub trait TrainingKind: Sync {
         Err(TrainError::NoPredictor { path, kind, help }.into())
     }
 
+    /// Whether several ranks can train together. If so, a trainee takes its part of the data by
+    /// [`Asked::group`], and its optimizer reduces gradients.
+    fn is_parallel(&self) -> bool {
+        false
+    }
+
     /// What a run that predicts nothing is used by.
     fn use_instead(&self, run: &Run) -> String {
         format!("`farad inspect {}` says what it is", shell_word(run.path()))
@@ -141,6 +147,11 @@ pub trait Prepared {
 
     /// The seed, for the folder's name.
     fn seed(&self) -> u64;
+
+    /// What the data are, in a line that differs where they do; ranks compare it. It says nothing by default.
+    fn data(&self) -> String {
+        String::new()
+    }
 
     /// Ready for the first step. Files that it needs beside the configuration are written into the run.
     fn begin(self: Box<Self>, run: &Run) -> Result<Box<dyn Trainee>>;
@@ -189,6 +200,12 @@ pub trait Trainee {
     /// One step: the losses before it, one for each model, not waited for.
     fn step(&mut self) -> Result<Tensor>;
 
+    /// Gives all ranks that train together the weights of the first. All of them are asked before the first step of a
+    /// process.
+    fn synchronize(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The columns of the log, beside `step`.
     fn columns(&self) -> Vec<String>;
 
@@ -203,7 +220,7 @@ pub trait Trainee {
         Ok(None)
     }
 
-    /// Puts everything that training goes on with into a checkpoint.
+    /// Puts everything that training goes on with into a checkpoint. Of several ranks only the first is asked.
     fn save(&self, checkpoint: &mut Checkpoint) -> Result<()>;
 
     /// Goes on from a checkpoint.
@@ -255,7 +272,7 @@ pub trait Trainee {
     /// What comes after the last step, e.g. `now judging on the test set`.
     fn concluding(&self) -> String;
 
-    /// Judges what was learned and writes it down: report, pictures, `result.json`.
+    /// Judges what was learned and writes it down: report, pictures, `result.json`. Of several ranks only the first does.
     fn conclude(&mut self, run: &Run, summary: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome>;
 }
 

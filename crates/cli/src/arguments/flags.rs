@@ -181,7 +181,7 @@ pub struct OutputFlags {
 impl OutputFlags {
     /// What may be said beside results.
     pub fn talk(self) -> Talk {
-        Talk::new(self.quiet)
+        Talk::new(self.quiet || crate::ranks::is_follower())
     }
 }
 

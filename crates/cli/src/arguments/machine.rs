@@ -24,6 +24,7 @@ Examples:
   farad bench --filter mlp_train_f32 --json
   farad bench --random 200 --seed 7    random shapes
   farad bench --break-even             from which size on a GPU pays off
+  farad bench --group                  what it costs ranks to take means; try it under mpirun
   farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
 
 ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
@@ -32,7 +33,8 @@ relative, against f64, on a sample of the result.
 Keys of --json:
   case, device, ms, gpu_ms, gflops, gbs, error, items_per_second, best_ms, sync_ms, first_s, iterations, kind, hardware,
   version, time
-  with --break-even: work, size, cpu_ms, gpu_ms";
+  with --break-even: work, size, cpu_ms, gpu_ms
+  with --group: ranks, bytes, us, gbs; at the end ranks, latency_us, ns_per_byte";
 
 pub const TUNE_EXAMPLES: &str = "\
 Examples:
@@ -76,6 +78,9 @@ pub struct BenchOptions {
     /// Time a few kinds of work on the CPU and on the GPU, size by size, and say where the GPU starts to win
     #[arg(long)]
     pub break_even: bool,
+    /// Time the all-reduce of ranks, size by size: processes under mpirun, else two threads
+    #[arg(long)]
+    pub group: bool,
     /// Make one training step and say when it is done: what the case first_step starts
     #[arg(long, hide = true)]
     pub first_step: bool,

@@ -13,6 +13,7 @@ mod compile;
 mod convolution;
 mod first_step;
 mod gpt;
+mod group;
 mod hardware;
 mod images;
 mod logic;
@@ -51,6 +52,9 @@ const PROFILED: usize = 5;
 
 /// Runs the selected cases, each on its own, and prints a line for each.
 pub fn run(options: &BenchOptions) -> Result<()> {
+    if options.group {
+        return group::run(options.output.json);
+    }
     let (device, talk) = (options.device.or_best()?, options.output.talk());
     if options.first_step {
         return first_step::child(&device);

@@ -36,6 +36,11 @@ impl<L: BorrowMut<DataLoader>> Batches<L> {
         Batches { loader, state }
     }
 
+    /// As [`DataLoader::weight`].
+    pub fn weight(&self) -> f64 {
+        self.loader.borrow().weight()
+    }
+
     /// Where the loader stands: after the batch that was given out last.
     pub fn position(&self) -> super::Position {
         self.loader.borrow().position()

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dataset, Transform};
 use crate::error::{DataError, Result};
+use farad_group::{Group, share};
 use farad_tensor::Device;
 
 /// Where a loader stands; checkpoints keep it.
@@ -61,6 +62,8 @@ pub struct DataLoader {
     prefetch: usize,
     device: Device,
     transforms: Vec<Arc<dyn Transform>>,
+    /// Which rank of how many.
+    part: (usize, usize),
     epoch: u64,
     given: u64,
 }
@@ -78,6 +81,7 @@ impl DataLoader {
             prefetch: 2,
             device: Device::cpu(),
             transforms: vec![],
+            part: (0, 1),
             epoch: 0,
             given: 0,
         }
@@ -117,6 +121,35 @@ impl DataLoader {
     pub fn transform(mut self, transform: impl Transform + 'static) -> DataLoader {
         self.transforms.push(Arc::new(transform));
         self
+    }
+
+    /// Gives this rank's share of every batch. The batch size stays that of all ranks together, and so do the order of
+    /// samples, the number of batches and the position. A batch that cannot be divided gives some ranks a sample more, so
+    /// multiply its loss by [`DataLoader::weight`]: then the mean over ranks is the mean over the batch.
+    ///
+    /// ```
+    /// use farad::data::{DataLoader, digits};
+    /// use farad::group::Group;
+    /// let whole = DataLoader::new(digits(10, 1), 4).shuffle(7).shard(&Group::world()?);
+    /// assert_eq!((whole.batches()?, whole.weight()), (3, 1.0));
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn shard(mut self, group: &Group) -> DataLoader {
+        self.part = (group.rank(), group.size());
+        self
+    }
+
+    /// What the loss of the batch that was given last is multiplied by: this rank's part of it, times the number of ranks.
+    /// 1 where all ranks have equally many samples; 0 where there were too few, and this rank has one of another.
+    pub fn weight(&self) -> f64 {
+        let (rank, size) = self.part;
+        let batches = self.batches().unwrap_or(1);
+        let last = (self.given as usize).checked_sub(1).unwrap_or(batches - 1);
+        let len = self.batch.min(self.dataset.len().saturating_sub(last * self.batch));
+        match len {
+            0 => 1.0,
+            _ => (share(len, size, rank).len() * size) as f64 / len as f64,
+        }
     }
 
     /// The data set.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::DataLoader;
 use crate::error::{DataError, Result};
 use crate::{Array, Dataset, Random, Sample, Transform};
+use farad_group::share;
 
 /// The stream of random numbers that orders are drawn from.
 const ORDER: u32 = u32::MAX;
@@ -20,6 +21,8 @@ pub(super) struct EpochWork {
     /// The samples in the order of this epoch; in order if none.
     order: Option<Vec<usize>>,
     batch: usize,
+    /// Which rank of how many.
+    part: (usize, usize),
     seed: u64,
     epoch: u64,
     /// How many batches there are.
@@ -38,6 +41,7 @@ impl EpochWork {
             transforms: loader.transforms.clone(),
             order: loader.seed.map(|seed| Random::at(seed, ORDER, loader.epoch).permutation(samples)),
             batch: loader.batch,
+            part: loader.part,
             seed: loader.seed.unwrap_or(0),
             epoch: loader.epoch,
             batches,
@@ -56,8 +60,13 @@ impl EpochWork {
     }
 
     fn collate(&self, number: usize) -> Result<HostBatch> {
-        let (from, all) = (number * self.batch, self.dataset.len());
-        let to = (from + self.batch).min(all);
+        let (start, all) = (number * self.batch, self.dataset.len());
+        let len = (start + self.batch).min(all) - start;
+        let (from, to) = match share(len, self.part.1, self.part.0) {
+            // Too few for all ranks: one of another's, which counts nothing.
+            own if own.is_empty() && len > 0 => (start + self.part.0 % len, start + self.part.0 % len + 1),
+            own => (start + own.start, start + own.end),
+        };
         let (mut inputs, mut targets) = (Vec::with_capacity(to - from), Vec::with_capacity(to - from));
         for place in from..to {
             if self.stopped.load(Ordering::Relaxed) {

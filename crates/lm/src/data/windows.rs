@@ -1,6 +1,10 @@
 //! Random windows to train on.
 
+use std::ops::Range;
+
 use farad::data::Random;
+use farad::group::{Group, share};
+use farad::train::TrainError;
 use farad::{DType, Device, Tensor};
 
 use super::Tokens;
@@ -17,7 +21,10 @@ const STREAM: u32 = 0x4c4d;
 /// number of the run, so that most steps upload nothing.
 pub struct Windows {
     tokens: Tokens,
-    batch: usize,
+    /// Windows of all ranks together.
+    whole: usize,
+    /// Those of this rank.
+    own: Range<usize>,
     context: usize,
     seed: u64,
     /// Which batches' starts are on the device, and the starts.
@@ -36,7 +43,22 @@ impl Windows {
         if tokens.len() <= context {
             return Err(Error::ShortText { name: name.into(), tokens: tokens.len(), context });
         }
-        Ok(Windows { tokens: tokens.clone(), batch, context, seed, starts: None })
+        Ok(Windows { tokens: tokens.clone(), whole: batch, own: 0..batch, context, seed, starts: None })
+    }
+
+    /// Gives this rank's share of every batch; there are at least as many windows as ranks.
+    pub fn shard(mut self, group: &Group) -> Result<Windows> {
+        if self.whole < group.size() {
+            let (batch, ranks) = (self.whole, group.size());
+            return Err(farad::Error::from(TrainError::SmallBatch { batch, ranks }).into());
+        }
+        self.own = share(self.whole, group.size(), group.rank());
+        Ok(self)
+    }
+
+    /// What the loss of a batch is multiplied by, so that the mean over ranks is the mean over the batch.
+    pub fn weight(&self, group: &Group) -> f64 {
+        (self.own.len() * group.size()) as f64 / self.whole as f64
     }
 
     /// Whether only some targets count; the others are [`IGNORED`](super::IGNORED).
@@ -56,11 +78,13 @@ impl Windows {
     /// Where the windows of a batch begin.
     fn starts(&self, n: u64) -> Vec<usize> {
         let mut random = Random::at(self.seed, STREAM, n);
-        (0..self.batch).map(|_| random.below(self.tokens.len() - self.context)).collect()
+        let all = (0..self.whole).map(|_| random.below(self.tokens.len() - self.context));
+        all.collect::<Vec<usize>>()[self.own.clone()].to_vec()
     }
 
     fn gathered(&mut self, held: &Tensor, n: u64) -> Result<Tensor> {
         let device = self.tokens.device().clone();
+        let batch = self.own.len();
         let (group, row) = (n / AHEAD, n % AHEAD);
         let table = match &self.starts {
             Some((of, table)) if *of == group => table.clone(),
@@ -68,14 +92,14 @@ impl Windows {
                 let first = group * AHEAD;
                 let all = (first..first + AHEAD).flat_map(|n| self.starts(n)).map(|start| start as u32);
                 let table =
-                    Tensor::try_from_vec(&all.collect::<Vec<u32>>(), [AHEAD as usize * self.batch], &device)?;
+                    Tensor::try_from_vec(&all.collect::<Vec<u32>>(), [AHEAD as usize * batch], &device)?;
                 self.starts.insert((group, table)).1.clone()
             }
         };
-        let row = Tensor::number(row as f32, &device).cast(DType::I32) * self.batch as f64;
-        let starts = table.gather(0, &(Tensor::arange(self.batch, &device) + row)).cast(DType::I32);
-        let places = starts.reshape([self.batch, 1]) + Tensor::arange(self.context + 1, &device);
-        let (batch, length) = (self.batch, self.context + 1);
+        let row = Tensor::number(row as f32, &device).cast(DType::I32) * batch as f64;
+        let starts = table.gather(0, &(Tensor::arange(batch, &device) + row)).cast(DType::I32);
+        let places = starts.reshape([batch, 1]) + Tensor::arange(self.context + 1, &device);
+        let length = self.context + 1;
         Ok(held.gather(0, &places.reshape([batch * length])).reshape([batch, length]).cast(DType::I32))
     }
 }

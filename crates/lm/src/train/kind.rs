@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use farad::group::Group;
 use farad::nn::Module;
 use farad::run::{Run, Table, Value, json};
 use farad::train::settings::{Setting, SettingsTable as _};
@@ -63,14 +64,14 @@ impl TrainingKind for Language {
             return Err(TrainError::NeedsData { subject: asked.subject.into() }.into());
         }
         asked.watcher.say(&format!("reading {} as {}", settings.data, settings.tokenizer));
-        Ok(Box::new(LanguageSetup::new(settings, || asked.device_or_best())?))
+        Ok(Box::new(LanguageSetup::new(settings, || asked.device_or_best())?.in_group(asked.group())))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let mut settings = LmSettings::of(run)?;
         fill(asked, &mut settings)?;
         settings.check()?;
-        Ok(Box::new(LanguageSetup::again(settings, &asked.device_of(run)?)?))
+        Ok(Box::new(LanguageSetup::again(settings, &asked.device_of(run)?)?.in_group(asked.group())))
     }
 
     fn judge(&self, run: &Run, asked: &Asked, device: &Device) -> Result<Outcome> {
@@ -90,6 +91,10 @@ impl TrainingKind for Language {
         };
         let score = learned.judge(&tokens, &name, asked.watcher)?;
         Ok(report::outcome(&learned, (score, &name), None))
+    }
+
+    fn is_parallel(&self) -> bool {
+        true
     }
 
     fn inspect(&self, run: &Run) -> Result<Value> {
@@ -175,6 +180,7 @@ pub struct LanguageSetup {
     settings: LmSettings,
     tokenized: Option<Tokenized>,
     device: Device,
+    group: Group,
 }
 
 impl LanguageSetup {
@@ -196,7 +202,13 @@ impl LanguageSetup {
     pub fn again(mut settings: LmSettings, device: &Device) -> crate::Result<LanguageSetup> {
         settings.device = device.name().to_string();
         settings.check_memory(device)?;
-        Ok(LanguageSetup { settings, tokenized: None, device: device.clone() })
+        Ok(LanguageSetup { settings, tokenized: None, device: device.clone(), group: Group::alone() })
+    }
+
+    /// By several ranks, each with its share of every batch.
+    pub fn in_group(mut self, group: Group) -> LanguageSetup {
+        self.group = group;
+        self
     }
 
     /// The model before its first update. A run that has no tokens yet, as its process was stopped while it made them,
@@ -213,7 +225,7 @@ impl LanguageSetup {
             }
             tokenized.write(run)?;
         }
-        LanguageModel::new(run, self.settings, &self.device)
+        LanguageModel::new(&self.group, run, self.settings, &self.device)
     }
 }
 
@@ -224,6 +236,10 @@ impl Prepared for LanguageSetup {
 
     fn seed(&self) -> u64 {
         self.settings.seed
+    }
+
+    fn data(&self) -> String {
+        self.tokenized.as_ref().map_or(String::new(), Tokenized::fingerprint)
     }
 
     fn begin(self: Box<Self>, run: &Run) -> Result<Box<dyn Trainee>> {

@@ -1,5 +1,6 @@
 //! How well a model predicts a text, by protocol: every token once.
 
+use farad::group::{Combine, Group};
 use farad::loss::{CrossEntropy, Reduction};
 use farad::nn::Module;
 use farad::{Precision, Tensor};
@@ -35,6 +36,18 @@ impl TextScore {
         precision: Precision,
         (tokens, name): (&Tokens, &str),
         most: usize,
+        watch: impl FnMut(usize, usize),
+    ) -> Result<TextScore> {
+        TextScore::of_in(&Group::alone(), model, precision, (tokens, name), most, watch)
+    }
+
+    /// The same by several ranks, which take turns with the batches.
+    pub fn of_in(
+        group: &Group,
+        model: &Transformer,
+        precision: Precision,
+        (tokens, name): (&Tokens, &str),
+        most: usize,
         mut watch: impl FnMut(usize, usize),
     ) -> Result<TextScore> {
         let options = model.options();
@@ -44,7 +57,7 @@ impl TextScore {
         let training = model.is_training();
         model.eval();
         let mut sums = Vec::with_capacity(batches);
-        for n in 0..batches {
+        for n in (group.rank()..batches).step_by(group.size()) {
             let (x, y) = coverage.batch(n)?;
             let sum = precision.scope(|| summed(model, &x, &y));
             sum.compute()?;
@@ -60,8 +73,10 @@ impl TextScore {
         for sum in &sums {
             total += f64::from(sum.item()?);
         }
+        let mut total = [total];
+        group.all_reduce(&mut total, Combine::Sum)?;
         let tokens: usize = (0..batches).map(|n| coverage.counted_in(n)).sum();
-        Ok(TextScore { tokens, loss: total / tokens.max(1) as f64 })
+        Ok(TextScore { tokens, loss: total[0] / tokens.max(1) as f64 })
     }
 }
 

@@ -1,5 +1,6 @@
 //! A run's text as tokens: made once, kept in the run's folder, found there when the run goes on.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use farad::Device;
@@ -98,6 +99,13 @@ impl Tokenized {
     /// Tokens to train on.
     pub fn train_tokens(&self) -> usize {
         self.parts.iter().find(|(part, _)| *part == TRAIN).map_or(0, |(_, tokens)| tokens.len())
+    }
+
+    /// What the text is, in a line: how many tokens, and a checksum.
+    pub fn fingerprint(&self) -> String {
+        let mut sum = DefaultHasher::new();
+        self.parts.hash(&mut sum);
+        format!("{} tokens with checksum {:016x}", self.train_tokens(), sum.finish())
     }
 
     /// Writes everything into a run.

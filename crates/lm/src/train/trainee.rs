@@ -6,8 +6,9 @@
 
 use std::path::PathBuf;
 
+use farad::group::Group;
 use farad::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
-use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher};
+use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher, of_rank};
 use farad::{Device, RandomState, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -45,12 +46,17 @@ pub struct LanguageModel {
 
 impl LanguageModel {
     /// Before its first update, in a run that has its tokens.
-    pub(super) fn new(run: &Run, settings: LmSettings, device: &Device) -> crate::Result<LanguageModel> {
+    pub(super) fn new(
+        group: &Group,
+        run: &Run,
+        settings: LmSettings,
+        device: &Device,
+    ) -> crate::Result<LanguageModel> {
         let parts = TokenParts::open(run, device)?;
         check_vocabulary(run.path(), &parts.tokenizer, &settings)?;
         let checkpoint = run.checkpoint_path();
-        let made = if checkpoint.exists() { Trainer::to_restore } else { Trainer::new };
-        let trainer = made(&settings, &parts, device)?;
+        let made = if checkpoint.exists() { Trainer::to_restore_in } else { Trainer::new_in };
+        let trainer = made(group, &settings, &parts, device)?;
         let clock = UpdateClock::new(settings.update_tokens());
         Ok(LanguageModel { trainer, parts, settings, checkpoint, validation: None, clock, probe: None })
     }
@@ -119,6 +125,10 @@ impl Trainee for LanguageModel {
         Ok(loss)
     }
 
+    fn synchronize(&mut self) -> Result<()> {
+        Ok(self.trainer.synchronize()?)
+    }
+
     fn columns(&self) -> Vec<String> {
         COLUMNS.map(str::to_string).to_vec()
     }
@@ -134,7 +144,9 @@ impl Trainee for LanguageModel {
     fn validate(&mut self) -> Result<Option<Validation>> {
         let Some(tokens) = &self.parts.validation else { return Ok(None) };
         let (text, most) = ((tokens, "the validation text"), self.settings.validation_tokens);
-        let loss = TextScore::of(self.trainer.model(), self.trainer.precision(), text, most, |_, _| {})?.loss;
+        let (model, precision, group) =
+            (self.trainer.model(), self.trainer.precision(), self.trainer.group());
+        let loss = TextScore::of_in(group, model, precision, text, most, |_, _| {})?.loss;
         self.validation = Some(loss);
         Ok(Some(Validation { goodness: -loss, later_wins: false, cells: vec![loss.into()] }))
     }
@@ -157,7 +169,7 @@ impl Trainee for LanguageModel {
         let stored: StoredLanguage = checkpoint.value()?;
         check_vocabulary(&self.checkpoint, &stored.vocabulary.tokenizer, &self.settings)?;
         self.trainer.restore(checkpoint)?;
-        self.trainer.device().set_random_state(stored.random);
+        self.trainer.device().set_random_state(of_rank(stored.random, self.trainer.group()));
         self.validation = stored.vocabulary.validation_loss;
         Ok(())
     }

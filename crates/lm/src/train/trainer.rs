@@ -1,9 +1,11 @@
 //! The state of a training and one update.
 
+use farad::devices::RandomState;
+use farad::group::Group;
 use farad::optim::schedule::{Cosine, Schedule, Warmup};
 use farad::optim::{Accumulator, Clip};
 use farad::run::Checkpoint;
-use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
+use farad::train::{AnyOptimizer, OptimizerOptions, of_rank, optimizer};
 use farad::{Device, Precision, Tensor};
 
 use super::{LmSettings, TokenParts};
@@ -22,21 +24,38 @@ pub struct Trainer {
     updates: u64,
     in_all: u64,
     device: Device,
+    group: Group,
 }
 
 impl Trainer {
     /// Before the first update. Weights are those of the published model that the settings name; else they are drawn from
     /// the CPU's random numbers. Dropout draws from the device's. Both begin at the seed.
     pub fn new(settings: &LmSettings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
-        Trainer::with_weights(settings, parts, true, device)
+        Trainer::new_in(&Group::alone(), settings, parts, device)
+    }
+
+    /// The same as one of several ranks, each of which takes its share of every batch.
+    pub fn new_in(
+        group: &Group,
+        settings: &LmSettings,
+        parts: &TokenParts,
+        device: &Device,
+    ) -> Result<Trainer> {
+        Trainer::with_weights(group, settings, parts, true, device)
     }
 
     /// The same for those who restore a checkpoint next: they need no published weights.
-    pub fn to_restore(settings: &LmSettings, parts: &TokenParts, device: &Device) -> Result<Trainer> {
-        Trainer::with_weights(settings, parts, false, device)
+    pub fn to_restore_in(
+        group: &Group,
+        settings: &LmSettings,
+        parts: &TokenParts,
+        device: &Device,
+    ) -> Result<Trainer> {
+        Trainer::with_weights(group, settings, parts, false, device)
     }
 
     fn with_weights(
+        group: &Group,
         settings: &LmSettings,
         parts: &TokenParts,
         published: bool,
@@ -44,10 +63,12 @@ impl Trainer {
     ) -> Result<Trainer> {
         farad::seed(settings.seed);
         let model = settings.new_model(published, device)?;
-        device.seed(settings.seed);
-        let optimizer = made(settings, &model);
+        device.set_random_state(of_rank(RandomState { seed: settings.seed, counter: 0 }, group));
+        let mut optimizer = made(settings, &model);
+        optimizer.distribute(group);
         let (batch, context) = (settings.batch, settings.model.context);
-        let windows = Windows::new(&parts.train, "the training text", batch, context, settings.seed)?;
+        let windows =
+            Windows::new(&parts.train, "the training text", batch, context, settings.seed)?.shard(group)?;
         let in_all = settings.updates_in_all(parts.train.len());
         Ok(Trainer {
             model,
@@ -59,6 +80,7 @@ impl Trainer {
             updates: 0,
             in_all,
             device: device.clone(),
+            group: group.clone(),
         })
     }
 
@@ -70,6 +92,11 @@ impl Trainer {
     /// Where it is trained.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The ranks that train together.
+    pub fn group(&self) -> &Group {
+        &self.group
     }
 
     /// Updates made.
@@ -125,13 +152,20 @@ impl Trainer {
 
     fn loss(&mut self, batch: u64) -> Result<Tensor> {
         let device = self.windows.device().clone();
+        let weight = self.windows.weight(&self.group);
         device.recording(|| {
             let (x, y) = self.windows.batch(batch)?;
-            Ok(self.precision.scope(|| match self.windows.is_marked() {
+            let loss = self.precision.scope(|| match self.windows.is_marked() {
                 true => self.model.loss_of_marked(&x, &y),
                 false => self.model.loss(&x, &y),
-            }))
+            });
+            Ok(if weight == 1.0 { loss } else { loss * weight })
         })
+    }
+
+    /// Gives all ranks the weights of rank 0.
+    pub fn synchronize(&mut self) -> Result<()> {
+        Ok(self.optimizer.synchronize()?)
     }
 
     /// Puts the model and the optimizer into a checkpoint.

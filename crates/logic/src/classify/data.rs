@@ -3,6 +3,7 @@
 //! Invariant: which samples are for training, validation and test depends only on the set, the fractions and
 //! the seed. Only the final judgment uses the test part.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use farad::TrainError;
@@ -187,6 +188,20 @@ pub struct ClassifierData {
 }
 
 impl ClassifierData {
+    /// What the samples are, in a line: how many, and a checksum.
+    pub fn fingerprint(&self) -> String {
+        let mut sum = DefaultHasher::new();
+        for part in [&self.train, &self.validation, &self.test] {
+            match &part.levels {
+                Levels::Bytes(bytes) => sum.write(bytes),
+                Levels::Numbers(numbers) => numbers.iter().for_each(|n| sum.write(&n.to_le_bytes())),
+            }
+            part.labels.hash(&mut sum);
+        }
+        self.classes.hash(&mut sum);
+        format!("{} samples with checksum {:016x}", self.train.len(), sum.finish())
+    }
+
     /// Opens the data that the settings ask for, and records in the settings where it was found.
     pub fn open(settings: &mut ClassifierSettings) -> Result<ClassifierData> {
         let seed = settings.seed as u64;

@@ -1,6 +1,7 @@
 //! Logic networks as a kind of training: `farad train logic-mnist` and others.
 
 use farad::Device;
+use farad::group::Group;
 use farad::run::{Run, Table, Value, json};
 use farad::train::settings::{Setting, SettingsTable as _};
 use farad::train::{
@@ -63,7 +64,7 @@ impl TrainingKind for Classifiers {
         if !["epochs", "updates"].into_iter().any(|key| chosen(asked, key)) {
             settings.suit_samples(data.train.len());
         }
-        Ok(Box::new(ReadyClassifier::new(settings, data, &device)?))
+        Ok(Box::new(ReadyClassifier::new(settings, data, &device, &asked.group())?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> farad::Result<Box<dyn Prepared>> {
@@ -71,7 +72,11 @@ impl TrainingKind for Classifiers {
         fill(asked, &mut settings)?;
         let device = asked.device_of(run)?;
         let data = ClassifierData::open(&mut settings)?;
-        Ok(Box::new(ReadyClassifier::new(settings, data, &device)?))
+        Ok(Box::new(ReadyClassifier::new(settings, data, &device, &asked.group())?))
+    }
+
+    fn is_parallel(&self) -> bool {
+        true
     }
 
     fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> farad::Result<Outcome> {
@@ -204,13 +209,14 @@ impl ReadyClassifier {
         mut settings: ClassifierSettings,
         data: ClassifierData,
         device: &Device,
+        group: &Group,
     ) -> Result<ReadyClassifier> {
         settings.device = device.name().to_string();
         // From here on, the validation interval is a number of steps, and the run records it.
         if settings.course.evaluate_every == 0 {
             settings.course.evaluate_every = ClassifierTrainer::epoch_of(&settings, &data.train);
         }
-        let trainer = ClassifierTrainer::new(&settings, &data, device)?;
+        let trainer = ClassifierTrainer::new(&settings, &data, device)?.in_group(group)?;
         Ok(ReadyClassifier { settings, data, trainer })
     }
 }
@@ -222,6 +228,10 @@ impl Prepared for ReadyClassifier {
 
     fn seed(&self) -> u64 {
         self.settings.seed as u64
+    }
+
+    fn data(&self) -> String {
+        self.data.fingerprint()
     }
 
     fn begin(self: Box<Self>, _: &Run) -> farad::Result<Box<dyn Trainee>> {

@@ -137,6 +137,10 @@ impl Trainee for Classifier {
         Ok(self.trainer.step()?)
     }
 
+    fn synchronize(&mut self) -> farad::Result<()> {
+        Ok(self.trainer.synchronize()?)
+    }
+
     fn columns(&self) -> Vec<String> {
         COLUMNS.map(str::to_string).to_vec()
     }

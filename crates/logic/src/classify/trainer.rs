@@ -1,11 +1,14 @@
 //! A logic network in training: its state, and one step.
 
+use std::ops::Range;
+
+use farad::group::{Combine, Group, share};
 use farad::nn::Module;
 use farad::optim::Clip;
 use farad::optim::schedule::{Cosine, Schedule};
 use farad::run::Checkpoint;
-use farad::train::{AnyOptimizer, OptimizerOptions, optimizer};
-use farad::{DType, Device, Tensor};
+use farad::train::{AnyOptimizer, OptimizerOptions, TrainError, of_rank, optimizer};
+use farad::{DType, Device, RandomState, Tensor};
 
 use super::data::{ClassifierData, HostSamples};
 use super::samples::{Augment, DeviceSamples, Margin};
@@ -33,6 +36,8 @@ pub struct ClassifierTrainer {
     /// The order of an epoch's samples, and which epoch that is.
     order: Option<(u64, Tensor)>,
     steps: u64,
+    /// The ranks that share every batch.
+    group: Group,
 }
 
 impl ClassifierTrainer {
@@ -61,7 +66,28 @@ impl ClassifierTrainer {
             device: device.clone(),
             order: None,
             steps: 0,
+            group: Group::alone(),
         })
+    }
+
+    /// As one of several ranks, each of which takes its share of every batch.
+    pub fn in_group(mut self, group: &Group) -> Result<ClassifierTrainer> {
+        let (batch, ranks) = (self.batch(), group.size());
+        if batch < ranks {
+            return Err(farad::Error::from(TrainError::SmallBatch { batch, ranks }).into());
+        }
+        self.group = group.clone();
+        self.optimizer.distribute(group);
+        Ok(self)
+    }
+
+    /// Gives all ranks the gates of rank 0.
+    pub fn synchronize(&mut self) -> Result<()> {
+        if !self.group.is_alone() {
+            self.optimizer.synchronize()?;
+            self.network.refresh();
+        }
+        Ok(())
     }
 
     /// The network.
@@ -116,14 +142,19 @@ impl ClassifierTrainer {
     pub fn loss(&mut self) -> Tensor {
         let rows = self.rows();
         let settings = &self.settings;
+        // Ranks shift their samples differently.
+        let random = RandomState { seed: settings.seed as u64, counter: STEPS + 2 * self.steps };
+        let random = of_rank(random, &self.group);
         let augment = Augment {
-            seed: (settings.seed as u64, STEPS + 2 * self.steps),
+            seed: (random.seed, random.counter),
             shift: settings.shift as usize,
             mirror: settings.mirror,
         };
         let (x, labels) = self.train.batch(&rows, augment);
         let pass = if settings.forward == "hard" { Pass::Straight } else { Pass::Soft };
-        self.network.features(&x, pass).transpose(0, 1).cross_entropy(&labels)
+        let loss = self.network.features(&x, pass).transpose(0, 1).cross_entropy(&labels);
+        let weight = (self.own().len() * self.group.size()) as f64 / self.batch() as f64;
+        if weight == 1.0 { loss } else { loss * weight }
     }
 
     /// One step. Returns the loss before it, without waiting for it.
@@ -143,7 +174,12 @@ impl ClassifierTrainer {
         Ok(loss)
     }
 
-    /// The indices of the next step's samples. `[batch]`
+    /// This rank's share of a batch.
+    fn own(&self) -> Range<usize> {
+        share(self.batch(), self.group.size(), self.group.rank())
+    }
+
+    /// The numbers of the next step's samples, of this rank's share. `[batch]`
     fn rows(&mut self) -> Tensor {
         let (epoch, place) = (self.steps / self.steps_per_epoch(), self.steps % self.steps_per_epoch());
         let order = match self.order.take() {
@@ -157,22 +193,26 @@ impl ClassifierTrainer {
             }
         };
         self.order = Some((epoch, order.clone()));
-        order.index_select(0, &count_from(place as usize * self.batch(), self.batch(), &self.device))
+        let own = self.own();
+        order.index_select(0, &count_from(place as usize * self.batch() + own.start, own.len(), &self.device))
     }
 
-    /// The fraction of the validation part that the hard network classifies correctly.
+    /// The share of the validation part that the hard network classifies right. Ranks take turns with its samples.
     pub fn validate(&self) -> Result<f64> {
         let (samples, count) = (&self.validation, self.validation.count());
         let chunk = JUDGED.min(count);
         let mut right = 0.0;
-        for start in (0..count).step_by(chunk) {
+        let chunks = (0..count).step_by(chunk).skip(self.group.rank()).step_by(self.group.size());
+        for start in chunks {
             let rows = count_from(start, chunk, &self.device);
             let inside = rows.less(count as f64);
             let (x, labels) = samples.batch(&rows.minimum((count - 1) as f64), Augment::default());
             let hits = self.network.classes(&x).equal(&labels) & inside;
             right += f64::from(hits.cast(DType::F32).sum().item()?);
         }
-        Ok(right / count as f64)
+        let mut right = [right];
+        self.group.all_reduce(&mut right, Combine::Sum)?;
+        Ok(right[0] / count as f64)
     }
 
     /// The current parameters, on the CPU.

@@ -9,8 +9,9 @@ use std::panic::Location;
 
 use farad_ir::{DType, NodeId, Shape};
 
+use super::distributed::Distributed;
 use super::layout::{Member, ParameterLayout};
-use super::program::{StepParts, StepProgram};
+use super::program::{Seeds, StepParts, StepProgram};
 use super::rule::AnyRule;
 use super::scale::Scaling;
 use super::{Clip, GradientNoise};
@@ -32,12 +33,19 @@ pub(super) struct Flat {
     pub clip: Clip,
     pub noise: Option<GradientNoise>,
     pub scaling: Scaling,
+    /// The ranks that gradients are reduced with.
+    pub distributed: Option<Distributed>,
 }
 
 /// What a step starts from.
 pub(super) enum StepSource<'a> {
     Loss(&'a Tensor),
     Gradients(&'a [Tensor]),
+    /// Gradients of all ranks, in the layout of the parameters; those of the scaled loss, or as they are.
+    Reduced {
+        gradients: &'a DeviceArray,
+        scaled: bool,
+    },
 }
 
 impl Flat {
@@ -72,7 +80,10 @@ impl Flat {
             self.arrange(rules[0], &device, location)?;
             let values = self.values();
             Tensor::compute_all(&values.iter().collect::<Vec<_>>())?;
-            self.update(rules, &source, values, &device, location)?;
+            match self.distributed.is_some() {
+                true => self.update_together(rules, &source, values, &device, location)?,
+                false => self.update(rules, &source, values, &device, location)?,
+            }
             self.adopt(location);
             self.step += 1;
             Ok(())
@@ -80,7 +91,7 @@ impl Flat {
     }
 
     /// Records, runs the step's program and keeps what it writes.
-    fn update(
+    pub(super) fn update(
         &mut self,
         rules: &[&dyn AnyRule],
         source: &StepSource,
@@ -103,9 +114,7 @@ impl Flat {
             0 => (None, None),
             _ => scaling.record(&mut step, has_f16, *clip != Clip::None, location)?,
         };
-        let from_loss = matches!(source, StepSource::Loss(_));
-        let parts =
-            StepParts { from_loss, seeds, ids, array, states, numbers, limits, noise, scale, skipped };
+        let parts = StepParts { seeds, ids, array, states, numbers, limits, noise, scale, skipped };
         let program = StepProgram { parts, layout, clip: *clip, rule: rules[0] };
         let mut new = step.run(&program, |writer| program.write(writer))?.into_iter();
         for (home, is_new) in [
@@ -168,7 +177,7 @@ impl Flat {
         }
     }
 
-    fn record<'a>(
+    pub(super) fn record<'a>(
         &self,
         device: &Device,
         source: &StepSource,
@@ -181,29 +190,35 @@ impl Flat {
                 let roots: Vec<&Tensor> = slots.map(|slot| &gradients[slot.parameter]).collect();
                 EngineStep::of(device, &roots, RecordDepth::ToValues, location)
             }
+            StepSource::Reduced { .. } => Ok(EngineStep::new(device, location)),
         }
     }
 
     /// The nodes of the loss, or of the gradients in the order of slots; and those of the parameters, which may be some
     /// that the gradients do not need.
-    fn nodes(
+    pub(super) fn nodes(
         &self,
         step: &mut EngineStep,
         values: &[Tensor],
         source: &StepSource,
-    ) -> Result<(Vec<NodeId>, Vec<NodeId>)> {
+    ) -> Result<(Seeds, Vec<NodeId>)> {
         let slots = &self.layout.slots;
         match source {
             StepSource::Loss(loss) => {
                 let seed = step.id(loss).expect("recorded");
                 let targets = slots.iter().map(|slot| slot.parameter).zip(values);
-                Ok((vec![seed], step.targets(seed, targets)?))
+                Ok((Seeds::Loss(seed), step.targets(seed, targets)?))
             }
             StepSource::Gradients(gradients) => {
                 let seeds = slots.iter().map(|slot| step.id(&gradients[slot.parameter]).expect("recorded"));
-                let seeds = seeds.collect();
+                let seeds = Seeds::Gradients(seeds.collect());
                 let of = |value: &Tensor| step.id(value).map_or_else(|| step.leaf(value), Ok);
                 Ok((seeds, values.iter().map(of).collect::<Result<_>>()?))
+            }
+            StepSource::Reduced { gradients, scaled } => {
+                let array = step.input(gradients);
+                let ids = values.iter().map(|value| step.leaf(value)).collect::<Result<_>>()?;
+                Ok((Seeds::Packed { array, scaled: *scaled }, ids))
             }
         }
     }

@@ -6,7 +6,7 @@
 //! An optimizer is one file, with its formula as an [`UpdateRule`], and one row of the table below. What they share:
 //! `updater` is what users hold, `flat` runs a step from end to end, and `program` builds its graph with the
 //! IR's `Var`. `layout` and `array` say where parameters lie, `scale` is the loss scale, and `state` is what
-//! is saved.
+//! is saved. `distributed` cuts a step in two where ranks reduce gradients between them.
 
 mod accumulate;
 mod adagrad;
@@ -15,6 +15,7 @@ mod adamw;
 mod array;
 mod average;
 mod clip;
+mod distributed;
 mod flat;
 mod layout;
 mod lion;
@@ -102,6 +103,11 @@ pub trait Optimizer {
     /// The parameters, in order.
     fn parameters(&self) -> &[Parameter];
 
+    /// Gives all ranks that train together the parameters of rank 0. All of them call it; alone it does nothing.
+    fn synchronize(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// What the optimizer remembers apart from the parameters themselves, as named tensors: steps,
     /// moments, and the loss scale if it is in use. For checkpoints.
     fn state(&self) -> Result<Vec<(String, Tensor)>>;
@@ -144,6 +150,10 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
 
     fn parameters(&self) -> &[Parameter] {
         (**self).parameters()
+    }
+
+    fn synchronize(&mut self) -> Result<()> {
+        (**self).synchronize()
     }
 
     fn state(&self) -> Result<Vec<(String, Tensor)>> {

@@ -30,12 +30,21 @@ impl Hash for StepProgram<'_> {
     }
 }
 
+/// What gradients are made of.
+#[derive(Hash)]
+pub(super) enum Seeds {
+    /// They are taken of a loss.
+    Loss(NodeId),
+    /// They are there, in the order of slots.
+    Gradients(Vec<NodeId>),
+    /// They are there in one array, perhaps those of a loss that was multiplied by the scale.
+    Packed { array: NodeId, scaled: bool },
+}
+
 /// The nodes that a step's graph starts from.
 #[derive(Hash)]
 pub(super) struct StepParts {
-    /// Whether the seed is a loss, or the seeds are gradients.
-    pub from_loss: bool,
-    pub seeds: Vec<NodeId>,
+    pub seeds: Seeds,
     /// The parameters, in the order of slots.
     pub ids: Vec<NodeId>,
     pub array: Option<NodeId>,
@@ -54,15 +63,9 @@ impl StepProgram<'_> {
     /// Writes the program behind what was recorded.
     pub fn write(&self, writer: &mut StepWriter) -> Result<Vec<StepOutput>> {
         let (parts, scale) = (&self.parts, self.parts.scale);
-        let gradients = match parts.from_loss {
-            true => {
-                let loss = scale.map_or(parts.seeds[0], |s| s.multiply(&mut writer.graph, parts.seeds[0]));
-                writer.gradients(loss, &parts.ids)?
-            }
-            false => parts.seeds.to_vec(),
-        };
+        let g = packed_gradients(writer, &parts.seeds, &parts.ids, scale, self.layout)?;
         let graph = &mut writer.graph;
-        let (g, fine) = self.judged(graph, gradients);
+        let (g, fine) = self.judged(graph, g);
         let p = match parts.array {
             Some(array) => array,
             None => graph.push(Op::Pack(self.layout.offsets(), self.layout.len), &parts.ids),
@@ -83,13 +86,11 @@ impl StepProgram<'_> {
     }
 
     /// All gradients as the rule gets them, and whether all are finite: a bool value, if anybody asks.
-    fn judged(&self, graph: &mut Graph, gradients: Vec<NodeId>) -> (NodeId, Option<NodeId>) {
+    fn judged(&self, graph: &mut Graph, g: NodeId) -> (NodeId, Option<NodeId>) {
         let (parts, scale) = (&self.parts, self.parts.scale);
-        let dtype = self.parts.ids.first().map_or(DType::F32, |&id| graph.dtype(id));
-        let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, dtype)).collect();
-        let g = graph.push(Op::Pack(self.layout.offsets(), self.layout.len), &gradients);
         let fine = scale.map(|_| all_finite(graph, g));
-        let g = match scale.filter(|_| parts.from_loss) {
+        let scaled = matches!(parts.seeds, Seeds::Loss(_) | Seeds::Packed { scaled: true, .. });
+        let g = match scale.filter(|_| scaled) {
             Some(scale) => scale.divide(graph, g),
             None => g,
         };
@@ -136,4 +137,26 @@ impl StepProgram<'_> {
             (new.id(), moved.into_iter().map(Var::id).collect())
         })
     }
+}
+
+/// All gradients in one array, those of the scaled loss if there is a scale.
+pub(super) fn packed_gradients(
+    writer: &mut StepWriter,
+    seeds: &Seeds,
+    ids: &[NodeId],
+    scale: Option<Scale>,
+    layout: &ParameterLayout,
+) -> Result<NodeId> {
+    let gradients = match seeds {
+        &Seeds::Loss(loss) => {
+            let loss = scale.map_or(loss, |scale| scale.multiply(&mut writer.graph, loss));
+            writer.gradients(loss, ids)?
+        }
+        Seeds::Gradients(gradients) => gradients.clone(),
+        &Seeds::Packed { array, .. } => return Ok(array),
+    };
+    let graph = &mut writer.graph;
+    let dtype = ids.first().map_or(DType::F32, |&id| graph.dtype(id));
+    let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, dtype)).collect();
+    Ok(graph.push(Op::Pack(layout.offsets(), layout.len), &gradients))
 }

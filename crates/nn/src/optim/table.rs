@@ -5,6 +5,7 @@
 use super::{Clip, Optimizer, UpdateRule, Updater};
 use crate::error::Result;
 use crate::layers::Parameter;
+use farad_group::Group;
 use farad_tensor::Tensor;
 
 /// A row of [`OPTIMIZERS`](super::OPTIMIZERS).
@@ -26,12 +27,19 @@ pub type Decayed = (Vec<Parameter>, f64);
 pub trait AnyOptimizer: Optimizer + Send {
     /// The gradients of a loss as [`Optimizer::apply`] takes them, scaled if there is `f16` in between.
     fn gradients(&mut self, loss: &Tensor) -> Result<Vec<Tensor>>;
+
+    /// As [`Updater::distributed`], but nothing is sent yet.
+    fn distribute(&mut self, group: &Group);
 }
 
 impl<R: UpdateRule + Clone + Send> AnyOptimizer for Updater<R> {
     #[track_caller]
     fn gradients(&mut self, loss: &Tensor) -> Result<Vec<Tensor>> {
         Updater::gradients(self, loss)
+    }
+
+    fn distribute(&mut self, group: &Group) {
+        self.ranks().distribute(group);
     }
 }
 

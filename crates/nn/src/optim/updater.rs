@@ -10,6 +10,7 @@ use super::schedule::Schedule;
 use super::{Clip, GradientNoise, LossScale, Optimizer, UpdateRule};
 use crate::error::Result;
 use crate::layers::Parameter;
+use farad_group::Group;
 use farad_tensor::Tensor;
 
 /// Parameters in groups, and the rules that update them. [`Sgd`](super::Sgd), [`AdamW`](super::AdamW) and the
@@ -108,6 +109,29 @@ impl<R: UpdateRule + Clone> Updater<R> {
         self
     }
 
+    /// Trains with all ranks of a group: every step is made with the mean of their gradients. All ranks take the
+    /// parameters of rank 0 now. Clipping, the loss scale and skipped steps go by the mean, so they are the same everywhere.
+    /// A group of one changes nothing.
+    ///
+    /// ```
+    /// use farad::group::Group;
+    /// use farad::prelude::*;
+    /// let weight = Parameter::new(Tensor::ones([1], &Device::cpu()));
+    /// let mut sgd = Sgd::new(vec![weight.clone()]).learning_rate(0.5).distributed(&Group::world()?)?;
+    /// sgd.step(&weight.value().sum())?;
+    /// assert_eq!(weight.value().to_vec::<f32>()?, [0.5]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn distributed(mut self, group: &Group) -> Result<Updater<R>> {
+        self.flat.distribute(group);
+        self.flat.synchronize()?;
+        Ok(self)
+    }
+
+    pub(super) fn ranks(&mut self) -> &mut Flat {
+        &mut self.flat
+    }
+
     /// The loss scale of the next step. Waits for the device.
     pub fn loss_scale(&self) -> Result<f32> {
         Ok(self.flat.scaling.read()?[0])
@@ -191,6 +215,10 @@ impl<R: UpdateRule + Clone> Optimizer for Updater<R> {
 
     fn parameters(&self) -> &[Parameter] {
         &self.flat.parameters
+    }
+
+    fn synchronize(&mut self) -> Result<()> {
+        self.flat.synchronize()
     }
 
     fn state(&self) -> Result<Vec<(String, Tensor)>> {

@@ -2,6 +2,9 @@
 //!
 //! Invariant: what is logged, kept as best or stopped by depends on the settings, the data and the device, never on a clock or
 //! on when the process was stopped and resumed. Only checkpoints are written by time, too. Start at [`Training::open`].
+//!
+//! Several ranks run the same loop ([`Training::open_in`]). Losses are their means. The first rank alone writes. What depends
+//! on a clock or on a signal is agreed on whenever a row is logged, so all ranks do the same things after the same steps.
 
 mod late;
 mod settings;
@@ -9,12 +12,13 @@ mod standing;
 
 use std::time::{Duration, Instant};
 
+use farad_group::{Combine, Group};
 use serde_json::{Value, json};
 
 use crate::error::{Result, TrainError};
 use crate::kind::{Trainee, Validation};
 use crate::outcome::Outcome;
-use crate::run::{Checkpoint, Events, Log, Run, Stop};
+use crate::run::{Checkpoint, Events, Log, LogCell, Run, Stop};
 use crate::watcher::{Progress, Watcher};
 use late::Late;
 pub use settings::LoopSettings;
@@ -34,8 +38,11 @@ pub struct TrainingSummary {
 /// A run under way.
 pub struct Training<T: Trainee + ?Sized = dyn Trainee> {
     run: Run,
-    log: Log,
-    events: Events,
+    /// The log and the history, of the rank that writes.
+    written: Option<(Log, Events)>,
+    group: Group,
+    /// What ranks agreed on when they last logged.
+    agreed: Agreed,
     trainee: Box<T>,
     standing: Standing,
     step: u64,
@@ -54,7 +61,12 @@ pub struct Training<T: Trainee + ?Sized = dyn Trainee> {
 impl<T: Trainee + ?Sized> Training<T> {
     /// Starts a run in its folder, or goes on from its checkpoint if it has one. The trainee must be as before the first
     /// step either way.
-    pub fn open(run: Run, mut trainee: Box<T>) -> Result<Training<T>> {
+    pub fn open(run: Run, trainee: Box<T>) -> Result<Training<T>> {
+        Training::open_in(&Group::alone(), run, trainee)
+    }
+
+    /// The same by several ranks. Only the first needs a run that it may write to.
+    pub fn open_in(group: &Group, run: Run, mut trainee: Box<T>) -> Result<Training<T>> {
         let checkpoint = run.checkpoint()?;
         let standing = match &checkpoint {
             Some(checkpoint) => restore(&mut *trainee, checkpoint)?,
@@ -66,11 +78,27 @@ impl<T: Trainee + ?Sized> Training<T> {
             trainee.take_weights(&weights_of(&from, run.kind())?)?;
         }
         let step = checkpoint.as_ref().map(Checkpoint::step);
-        let (log, events) = begin(&run, &*trainee, step)?;
+        let written = match group.is_first() {
+            true => Some(begin(&run, &*trainee, step)?),
+            false => None,
+        };
+        let (group, agreed) = (group.clone(), Agreed::default());
         let (late, losses, first, now) = (vec![], vec![], true, Instant::now());
         let (step, started, saved) = (step.unwrap_or(0), now, now);
-        let mut training =
-            Training { run, log, events, trainee, standing, step, late, losses, first, started, saved };
+        let mut training = Training {
+            run,
+            written,
+            group,
+            agreed,
+            trainee,
+            standing,
+            step,
+            late,
+            losses,
+            first,
+            started,
+            saved,
+        };
         if takes_weights {
             // From here on nobody needs the other run.
             training.save()?;
@@ -103,25 +131,31 @@ impl<T: Trainee + ?Sized> Training<T> {
         (self.run, self.trainee)
     }
 
-    /// Judges what was learned and writes it down.
+    /// Judges what was learned and writes it down. Ranks other than the first wait for it, and have no outcome.
     pub fn conclude(&mut self, summary: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome> {
-        self.trainee.conclude(&self.run, summary, watcher)
+        let outcome = match self.group.is_first() {
+            true => self.trainee.conclude(&self.run, summary, watcher)?,
+            false => Outcome::default(),
+        };
+        self.group.barrier()?;
+        Ok(outcome)
     }
 
     /// Trains to the end, or until asked to stop; `watcher` gets the progress.
     pub fn train(&mut self, stop: &Stop, watcher: &dyn Watcher) -> Result<TrainingSummary> {
         (self.started, self.saved) = (Instant::now(), Instant::now());
+        self.trainee.synchronize()?;
         let (mut interrupted, mut early) = (false, None);
         while self.step < self.trainee.steps_in_all() {
             early = self.may_end();
             if early.is_some() {
                 break;
             }
-            if stop.is_set() {
+            if self.agreed.stops || (self.group.is_alone() && stop.is_set()) {
                 interrupted = true;
                 break;
             }
-            self.advance(watcher)?;
+            self.advance(stop, watcher)?;
         }
         self.pause(false, watcher)?;
         self.save()?;
@@ -138,10 +172,14 @@ impl<T: Trainee + ?Sized> Training<T> {
     }
 
     /// One step and whatever is due after it.
-    fn advance(&mut self, watcher: &dyn Watcher) -> Result<()> {
+    fn advance(&mut self, stop: &Stop, watcher: &dyn Watcher) -> Result<()> {
         let loss = self.trainee.step()?;
         self.step += 1;
-        let due = self.due();
+        let mut due = self.due();
+        if due.logs && !self.group.is_alone() {
+            self.agreed = self.agree(stop)?;
+            due.saves |= self.agreed.saves;
+        }
         if due.logs {
             // The one before has arrived by now, most likely.
             if !self.late.is_empty() {
@@ -161,6 +199,19 @@ impl<T: Trainee + ?Sized> Training<T> {
         Ok(())
     }
 
+    /// Asks all ranks whether one of them should stop, or has not saved for long.
+    fn agree(&self, stop: &Stop) -> Result<Agreed> {
+        let mut asked = [u32::from(stop.is_set()), u32::from(self.is_late())];
+        self.group.all_reduce(&mut asked, Combine::Max)?;
+        Ok(Agreed { stops: asked[0] > 0, saves: asked[1] > 0 })
+    }
+
+    /// Whether the last checkpoint is long ago.
+    fn is_late(&self) -> bool {
+        let seconds = self.trainee.pace().checkpoint_seconds;
+        seconds > 0 && self.saved.elapsed() >= Duration::from_secs(seconds)
+    }
+
     /// What is due after the step that was just made.
     fn due(&self) -> Due {
         let pace = self.trainee.pace();
@@ -171,8 +222,7 @@ impl<T: Trainee + ?Sized> Training<T> {
         };
         let evaluates = last || step.is_multiple_of(every);
         let logs = last || step == 1 || step.is_multiple_of(pace.log_every);
-        let seconds = Duration::from_secs(pace.checkpoint_seconds);
-        let late = pace.checkpoint_seconds > 0 && self.saved.elapsed() >= seconds;
+        let late = self.group.is_alone() && self.is_late();
         let ends = self.trainee.saves_epochs() && step.is_multiple_of(self.trainee.epoch().max(1));
         let saves = late || ends || step.is_multiple_of(pace.checkpoint_every);
         Due { logs: logs || (evaluates && self.trainee.waits()), evaluates, saves }
@@ -189,6 +239,7 @@ impl<T: Trainee + ?Sized> Training<T> {
         let Some(validation) = validation else { return Ok(()) };
         if self.standing.note(self.step, &validation)
             && self.trainee.pace().keep_best
+            && self.group.is_first()
             && let Some(best) = self.trainee.keep()?
         {
             best.write(self.run.best_path())?;
@@ -201,16 +252,17 @@ impl<T: Trainee + ?Sized> Training<T> {
         let mut wrote = validation.is_some();
         for (at, late) in std::mem::take(&mut self.late) {
             self.losses = late.get()?;
+            self.group.all_reduce(&mut self.losses, Combine::Mean)?;
             self.check_losses(at)?;
             let seen = if at == self.step { validation.take() } else { None };
             let row = self.trainee.row(at, Some(&self.losses), seen);
-            self.log.row(at, &row)?;
+            self.log(at, &row)?;
             wrote = true;
         }
         // A validation has a row even where no loss is due.
         if validation.is_some() {
             let row = self.trainee.row(self.step, None, validation);
-            self.log.row(self.step, &row)?;
+            self.log(self.step, &row)?;
         }
         if wrote && !self.losses.is_empty() {
             let (step, steps, losses) = (self.step, self.trainee.steps_in_all(), self.losses.clone());
@@ -231,22 +283,32 @@ impl<T: Trainee + ?Sized> Training<T> {
         Ok(())
     }
 
+    fn log(&mut self, step: u64, row: &[LogCell]) -> Result<()> {
+        match &mut self.written {
+            Some((log, _)) => log.row(step, row),
+            None => Ok(()),
+        }
+    }
+
     fn save(&mut self) -> Result<()> {
+        self.saved = Instant::now();
+        let Some((log, _)) = &mut self.written else { return Ok(()) };
         let mut checkpoint = Checkpoint::new(self.run.kind(), self.step);
         self.trainee.save(&mut checkpoint)?;
         checkpoint.set_standing(&self.standing);
-        self.run.save(&checkpoint, &mut self.log)?;
+        self.run.save(&checkpoint, log)?;
         self.saved = Instant::now();
         Ok(())
     }
 
     /// Writes down how long this process has trained by now; after a kill, the last of these counts.
     fn event(&mut self, event: &str, ends: bool) -> Result<()> {
+        let Some((_, events)) = &mut self.written else { return Ok(()) };
         let mut fields = json!({ "training_seconds": self.started.elapsed().as_secs_f64() });
         if let (Value::Object(fields), Value::Object(noted)) = (&mut fields, self.trainee.noted(ends)) {
             fields.extend(noted);
         }
-        self.events.write(event, self.step, fields)
+        events.write(event, self.step, fields)
     }
 }
 
@@ -278,6 +340,13 @@ fn begin<T: Trainee + ?Sized>(run: &Run, trainee: &T, step: Option<u64>) -> Resu
     fields["device"] = json!(trainee.device().name());
     events.write(if begun { "resume" } else { "start" }, step.unwrap_or(0), fields)?;
     Ok((log, events))
+}
+
+/// What ranks agreed on.
+#[derive(Clone, Copy, Default)]
+struct Agreed {
+    stops: bool,
+    saves: bool,
 }
 
 /// What is due after a step.

@@ -2,8 +2,10 @@
 //!
 //! The running averages are pending tensors in buffers. A step computes them in its own submission.
 
+use super::ranks::SumOverRanks;
 use super::{by_channel, centered, check_channels, filled};
 use crate::layers::{Buffer, Layer, Mode, Module, Parameter, Visitor};
+use farad_group::Group;
 use farad_tensor::Device;
 use farad_tensor::Tensor;
 use farad_tensor::engine::inside;
@@ -29,6 +31,8 @@ pub struct BatchNorm<const N: usize> {
     channels: usize,
     momentum: f64,
     epsilon: f64,
+    /// The ranks that share a batch.
+    group: Option<Group>,
 }
 
 /// Batch norm of `[batch, channels]` or `[batch, channels, length]`; the shape stays.
@@ -82,6 +86,7 @@ impl<const N: usize> BatchNorm<N> {
             channels,
             momentum: 0.1,
             epsilon: 1e-5,
+            group: None,
         }
     }
 
@@ -94,6 +99,21 @@ impl<const N: usize> BatchNorm<N> {
     /// What keeps the division away from zero.
     pub fn epsilon(mut self, epsilon: f64) -> BatchNorm<N> {
         self.epsilon = epsilon;
+        self
+    }
+
+    /// The layer with mean and variance of the batches of all ranks together, as if they were one. Otherwise every rank
+    /// takes those of its own share. It works on the CPU only, since ranks speak in the middle of the program.
+    ///
+    /// ```
+    /// use farad::group::Group;
+    /// use farad::prelude::*;
+    /// let layer = BatchNorm2d::new(3).synchronized(&Group::world()?);
+    /// assert_eq!(layer.forward(&Tensor::ones([4, 3, 5, 5], &Device::cpu())).shape()[..], [4, 3, 5, 5]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn synchronized(mut self, group: &Group) -> BatchNorm<N> {
+        self.group = (!group.is_alone()).then(|| group.clone());
         self
     }
 
@@ -113,10 +133,9 @@ impl<const N: usize> BatchNorm<N> {
         format!("batch_norm{N}d")
     }
 
-    /// Moves the running statistics towards a batch's mean and (biased) variance.
+    /// Moves the running statistics towards a batch's mean and its variance, which `unbiased` corrects.
     #[track_caller]
-    fn follow(&self, mean: &Tensor, variance: &Tensor, count: usize) {
-        let unbiased = count as f64 / (count as f64 - 1.0);
+    fn follow(&self, mean: &Tensor, variance: &Tensor, unbiased: f64) {
         let parts = [(&self.running_mean, mean, 1.0), (&self.running_var, variance, unbiased)];
         for (buffer, now, factor) in parts {
             if let Some(buffer) = buffer {
@@ -124,6 +143,28 @@ impl<const N: usize> BatchNorm<N> {
                 buffer.set(buffer.value() * (1.0 - self.momentum) + now * (factor * self.momentum));
             }
         }
+    }
+
+    /// Centered values and the variance of the batches of all ranks together. `x` has `count` values per channel here.
+    #[track_caller]
+    fn over_ranks(&self, group: &Group, x: &Tensor, axes: &[isize], count: usize) -> (Tensor, Tensor) {
+        let op = self.op();
+        let device = x.device();
+        ensure!(!device.is_gpu(), "{op}: ranks share statistics on the CPU only: {}", device.name());
+        let sum = |x: &Tensor| Tensor::custom(SumOverRanks(group.clone()), &[x]).swap_remove(0);
+        let sizes: Vec<usize> = [self.channels].into_iter().chain(vec![1; x.rank() - 2]).collect();
+        // How many values there are travels with their sums: ranks may have different shares.
+        let here = Tensor::full(count as f32, [1], device);
+        let sums = sum(&Tensor::concat(&[&x.sum_axes(axes), &here], 0));
+        let all = sums.narrow(0, self.channels, 1).stop_gradient();
+        let mean = (sums.narrow(0, 0, self.channels) / &all).reshape(&sizes[..]);
+        let centered = x - &mean;
+        let variance = (sum(&centered.square().sum_axes(axes)) / &all).reshape(&sizes[..]);
+        if self.mode.is_training() {
+            let unbiased = (&all / (&all - 1.0)).reshape(vec![1; sizes.len()]);
+            self.follow(&mean, &(&variance * unbiased), 1.0);
+        }
+        (centered, variance)
     }
 }
 
@@ -161,11 +202,16 @@ impl<const N: usize> Layer for BatchNorm<N> {
                 (&wide - along(mean), along(variance))
             }
             _ => {
+                if let Some(group) = self.group.as_ref().filter(|_| self.mode.is_training()) {
+                    let (centered, variance) = self.over_ranks(group, &wide, &axes, count);
+                    let y = centered * (variance + self.epsilon).rsqrt();
+                    return by_channel(y, &self.weight, &self.bias).rounded_like(x);
+                }
                 ensure!(count > 1, "{op}: more than one value a channel is needed: {shape} ({count} vs 2)");
                 let mean = wide.mean_axes(kept(&axes));
                 let (centered, variance) = centered(&wide, &mean, &axes);
                 if self.mode.is_training() {
-                    self.follow(&mean, &variance, count);
+                    self.follow(&mean, &variance, count as f64 / (count as f64 - 1.0));
                 }
                 (centered, variance)
             }

@@ -8,6 +8,7 @@ mod batch;
 mod group;
 mod instance;
 mod layer;
+mod ranks;
 mod rms;
 
 pub use batch::{BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d};
