@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use farad::Tensor;
 use farad_circuit::equivalence::{Budget, equivalent};
-use farad_circuit::repair::{self, Circuits, Origin, Task, repair};
-use farad_circuit::simplify::{Options, simplify, simplify_automaton};
+use farad_circuit::repair::{self, Circuits, RepairTask, StartingGrid, repair};
+use farad_circuit::simplify::{SimplifyOptions, simplify, simplify_automaton};
 use farad_circuit::{Circuit, Drawing, Format, Grid, Simulator, Statistics, export};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -112,9 +112,11 @@ impl PyCircuit {
     /// A smaller circuit that is proved to do the same.
     fn simplify(&self, py: Python<'_>) -> PyResult<PyCircuit> {
         let circuit = self.detached(py, |circuit| match circuit {
-            Circuit::Netlist(netlist) => Ok(Circuit::from(simplify(netlist, &Options::default())?.netlist)),
+            Circuit::Netlist(netlist) => {
+                Ok(Circuit::from(simplify(netlist, &SimplifyOptions::default())?.netlist))
+            }
             Circuit::Automaton(automaton) => {
-                Ok(Circuit::Automaton(simplify_automaton(automaton, &Options::default())?.automaton))
+                Ok(Circuit::Automaton(simplify_automaton(automaton, &SimplifyOptions::default())?.automaton))
             }
         })?;
         Ok(PyCircuit { circuit })
@@ -225,9 +227,9 @@ impl PyCircuit {
             return Err(PyTypeError::new_err("repair: only automata are repaired"));
         };
         let origin = match origin {
-            "random" => Origin::Random,
-            "center" => Origin::Center,
-            "zeros" => Origin::Zeros,
+            "random" => StartingGrid::Random,
+            "center" => StartingGrid::Center,
+            "zeros" => StartingGrid::Zeros,
             _ => return Err(PyValueError::new_err("repair: the origin is random, center or zeros")),
         };
         let time =
@@ -243,8 +245,8 @@ impl PyCircuit {
         };
         let wanted = crate::errors::detached(py, || wanted.cast(farad::DType::Bool).to_vec::<bool>())?;
         let (edge, fire_rate) = (automaton.edge, automaton.fire_rate);
-        let task = Task { width, height, steps, edge, fire_rate, origin, wanted, others: vec![] };
-        let options = repair::Options { candidates, time: Some(time), seed };
+        let task = RepairTask { width, height, steps, edge, fire_rate, origin, wanted, others: vec![] };
+        let options = repair::SearchOptions { candidates, time: Some(time), seed };
         let circuits = Circuits { learned: automaton, proposals: &[], simplified: None };
         let found = py.detach(|| guarded(|| repair(&circuits, &task, &options)))?.map_err(refused)?;
         Ok((PyCircuit { circuit: Circuit::Automaton(found.automaton) }, found.wrong, found.wrong_before))

@@ -4,7 +4,7 @@
 
 use std::sync::Mutex;
 
-use farad::optim::{self, AnyOptimizer, Clip, Optimizer, Rule, Updater};
+use farad::optim::{self, AnyOptimizer, Clip, Optimizer, UpdateRule, Updater};
 use farad::{Parameter, Tensor};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub struct OptimizerRow {
 }
 
 /// What all optimizers can be told.
-fn finished<R: Rule + Clone + Send + 'static>(
+fn finished<R: UpdateRule + Clone + Send + 'static>(
     made: Updater<R>,
     k: &Keywords,
 ) -> PyResult<Box<dyn AnyOptimizer>> {

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use farad::Device;
 use farad::fit::Supervised;
 use farad::run::{Run, Stop};
-use farad::train::{Asked, Kind, Kinds, Prediction, Progress, Training, Watcher};
+use farad::train::{Asked, Kinds, Prediction, Progress, Training, TrainingKind, Watcher};
 use farad_logic::boolean::BooleanTables;
 use farad_logic::classify::Classifiers;
 use farad_logic::train::Automata;
@@ -108,7 +108,7 @@ fn carry_out(order: TrainOrder, resumes: bool, watcher: &PythonWatcher) -> farad
     Ok((folder, false, outcome.json.iter().map(|value| value.to_string()).collect(), outcome.lines))
 }
 
-fn kind_of(subject: &str, run: Option<&Run>) -> farad::Result<(&'static dyn Kind, String)> {
+fn kind_of(subject: &str, run: Option<&Run>) -> farad::Result<(&'static dyn TrainingKind, String)> {
     if let Some(run) = run {
         return Ok((KINDS.of(run)?, String::new()));
     }
