@@ -69,6 +69,9 @@ pub const WORLDS: [NamedWorld; 8] = [
             ahead(settings);
             // Twice as long a step with half as many sub-steps costs a quarter, and legs learn by it all the same.
             (settings.task.time_step, settings.task.substeps) = (0.02, 4);
+            if settings.algorithm == "ppo" {
+                settings.updates = 800;
+            }
         },
     },
     NamedWorld {
