@@ -477,10 +477,45 @@ fn copy_rows(
     (from, source): (&[u32], isize),
     (to, target): (&mut [u32], isize),
 ) {
-    let Some((table, inner)) = tables.split_first() else {
-        return to[target as usize..][..count].copy_from_slice(&from[source as usize..][..count]);
-    };
+    match tables {
+        [] => copy_each(&[(0, 0)], count, (from, source), (to, target)),
+        [table] => copy_each(table, count, (from, source), (to, target)),
+        [table, inner @ ..] => {
+            for (s, t) in table {
+                copy_rows(inner, count, (from, source + s), (to, target + t));
+            }
+        }
+    }
+}
+
+/// As [`copy_rows`] for one table. Rows of small images are shorter than the call of a copy is worth.
+fn copy_each(table: &[(isize, isize)], count: usize, from: (&[u32], isize), to: (&mut [u32], isize)) {
+    match count {
+        1 => copy_short::<1>(table, from, to),
+        2 => copy_short::<2>(table, from, to),
+        3 => copy_short::<3>(table, from, to),
+        4 => copy_short::<4>(table, from, to),
+        5 => copy_short::<5>(table, from, to),
+        6 => copy_short::<6>(table, from, to),
+        7 => copy_short::<7>(table, from, to),
+        8 => copy_short::<8>(table, from, to),
+        _ => {
+            for (s, t) in table {
+                let row = &from.0[(from.1 + s) as usize..][..count];
+                to.0[(to.1 + t) as usize..][..count].copy_from_slice(row);
+            }
+        }
+    }
+}
+
+/// Rows of a length that is known here, so that a few instructions copy each.
+fn copy_short<const COUNT: usize>(
+    table: &[(isize, isize)],
+    (from, source): (&[u32], isize),
+    (to, target): (&mut [u32], isize),
+) {
     for (s, t) in table {
-        copy_rows(inner, count, (from, source + s), (to, target + t));
+        let row: [u32; COUNT] = from[(source + s) as usize..][..COUNT].try_into().expect("so many words");
+        to[(target + t) as usize..][..COUNT].copy_from_slice(&row);
     }
 }

@@ -51,8 +51,23 @@ pub(super) fn cases() -> Vec<Case> {
             cases.push(if row.gradient.is_none() { case.without_gradient() } else { case });
         }
     }
+    cases.extend(unsigned());
     cases.extend(shapes());
     cases.extend(far());
+    cases
+}
+
+/// What is made of other ops for unsigned integers.
+fn unsigned() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for op in [Unary::Neg, Unary::Abs, Unary::Sign, Unary::Relu] {
+        let (name, function) = method(op);
+        for dtype in [DType::U8, DType::U16, DType::U32, DType::U64] {
+            let case =
+                Case::new(name, "unsigned", vec![all_of([7, 33], dtype)], 0.0, move |x| function(&x[0]));
+            cases.push(case.without_gradient());
+        }
+    }
     cases
 }
 
