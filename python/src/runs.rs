@@ -87,7 +87,8 @@ fn carry_out(order: TrainOrder, resumes: bool, watcher: &PythonWatcher) -> farad
     let (assigned, flags): (Vec<_>, Vec<_>) =
         order.settings.into_iter().partition(|(key, _)| rows.contains(&key.as_str()));
     let set: Vec<String> = assigned.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let asked = Asked { subject: &subject, file: None, flags, set: &set, device: order.device, watcher };
+    let asked =
+        Asked { subject: &subject, file: None, flags, set: &set, device: order.device, watcher, group: None };
     let (prepared, run) = match run {
         Some(run) => (kind.resume(&run, &asked)?, run),
         None => {

@@ -35,6 +35,38 @@ fn weights(parameters: &[Parameter]) -> Vec<Vec<f32>> {
 }
 
 #[test]
+fn averages_of_f64_keep_their_digits() {
+    let _turn = turn();
+    let device = Device::cpu();
+    let start = [0.1, -0.7, 1.0 / 3.0];
+    let weight = Parameter::new(Tensor::from_f64(&start, [3], &device));
+    // One of f32 beside it: each is averaged in its own dtype.
+    let single = Parameter::new(Tensor::full(1.5, [2], &device));
+    let mut average = WeightAverage::new(vec![weight.clone(), single.clone()], 0.999);
+    let mut wanted = start;
+    for step in 1..=50 {
+        let values = start.map(|x| x * step as f64 + 1e-9);
+        weight.set(Tensor::from_f64(&values, [3], &device));
+        average.update().unwrap();
+        wanted.iter_mut().zip(values).for_each(|(a, w)| *a = 0.999 * *a + (1.0 - 0.999) * w);
+    }
+    let got = average.values()[0].to_f64().unwrap();
+    let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-13 * b.abs().max(1.0);
+    assert!(got.iter().zip(&wanted).all(near), "{got:?} is not {wanted:?}");
+    assert_eq!(average.values()[1].to_vec::<f32>().unwrap(), [1.5, 1.5]);
+    // Of equal weights it is the weights, however often.
+    weight.set(Tensor::from_f64(&start, [3], &device));
+    let mut same = WeightAverage::new(vec![weight.clone()], 0.999);
+    weight.set(Tensor::from_f64(&start, [3], &device));
+    (0..200).for_each(|_| same.update().unwrap());
+    let still = same.values()[0].to_f64().unwrap();
+    assert!(still.iter().zip(&start).all(near), "{still:?} is not {start:?}");
+    let stored = same.state().unwrap();
+    same.restore(&stored).unwrap();
+    assert_eq!(same.values()[0].to_f64().unwrap(), still);
+}
+
+#[test]
 fn averages_follow_their_definition() {
     let _turn = turn();
     for device in devices() {

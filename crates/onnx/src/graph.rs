@@ -8,6 +8,7 @@ use farad_tensor::Device;
 use crate::call::{Attribute, Attributes, Call};
 use crate::decode::{self, Folder};
 use crate::error::{Error, OnnxError, Result, UnsupportedOp};
+use crate::model::Port;
 use crate::ops::{self, Row};
 use crate::proto::{
     AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, attribute_type,
@@ -24,7 +25,9 @@ pub struct ModelGraph {
     inputs: Vec<String>,
     outputs: Vec<String>,
     constants: Vec<(String, Value)>,
-    /// In topological order.
+    /// What the file says of the outputs.
+    pub results: Vec<Port>,
+    /// In an order in which they can run.
     pub nodes: Vec<ModelNode>,
 }
 
@@ -177,6 +180,7 @@ impl<'a> Builder<'a> {
             inputs: Vec::new(),
             outputs: graph.output.iter().map(|value| value.name.clone()).collect(),
             constants: Vec::new(),
+            results: graph.output.iter().map(Port::of).collect(),
             nodes,
         })
     }
@@ -213,7 +217,8 @@ impl<'a> Builder<'a> {
         let nodes = order.iter().map(|&place| &graph.node[place]);
         let nodes = self.nodes(nodes, opsets, given, depth, &known)?;
         let outputs = graph.output.iter().map(|value| value.name.clone()).collect();
-        Ok(ModelGraph { inputs, outputs, constants, nodes })
+        let results = graph.output.iter().map(Port::of).collect();
+        Ok(ModelGraph { inputs, outputs, constants, results, nodes })
     }
 
     fn nodes<'n>(
@@ -308,6 +313,7 @@ impl<'a> Builder<'a> {
             inputs: function.input.clone(),
             outputs: function.output.clone(),
             constants: Vec::new(),
+            results: Vec::new(),
             nodes,
         })
     }

@@ -99,9 +99,9 @@ impl Kind {
         Kind::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
-    /// The kind of a tensor's elements.
-    pub fn of_dtype(dtype: DType) -> Option<Kind> {
-        Some(match dtype {
+    /// The kind whose elements a tensor holds.
+    pub fn of_dtype(dtype: DType) -> Kind {
+        match dtype {
             DType::F32 => Kind::F32,
             DType::F16 => Kind::F16,
             DType::BF16 => Kind::BF16,
@@ -109,11 +109,13 @@ impl Kind {
             DType::I32 => Kind::I32,
             DType::U32 => Kind::U32,
             DType::I64 => Kind::I64,
+            DType::U64 => Kind::U64,
+            DType::I8 => Kind::I8,
+            DType::I16 => Kind::I16,
             DType::U8 => Kind::U8,
+            DType::U16 => Kind::U16,
             DType::Bool => Kind::Bool,
-            #[allow(unreachable_patterns)] // dtypes that may be added
-            _ => return None,
-        })
+        }
     }
 
     /// The dtype in which devices compute on it, if they do.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use farad_nn::layers::{Buffer, Layer, Module, Visitor};
-use farad_tensor::{DType, Device, Parameter, Tensor};
+use farad_tensor::{Device, Parameter, Tensor};
 
 use crate::array::Array;
 use crate::decode;
@@ -26,6 +26,20 @@ pub struct Port {
     pub kind: Option<Kind>,
     /// Its shape, if known; `None` for an axis of any size.
     pub shape: Option<Vec<Option<usize>>>,
+}
+
+impl Port {
+    /// What a file says of a value.
+    pub(crate) fn of(value: &ValueInfoProto) -> Port {
+        let tensor = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref());
+        let shape = tensor.and_then(|tensor| tensor.shape.as_ref());
+        let axis = |size: Option<i64>| size.and_then(|size| usize::try_from(size).ok());
+        Port {
+            name: value.name.clone(),
+            kind: tensor.and_then(|tensor| Kind::of(tensor.elem_type)),
+            shape: shape.map(|shape| shape.dim.iter().map(|dim| axis(dim.dim_value)).collect()),
+        }
+    }
 }
 
 /// A tensor of the file.
@@ -125,13 +139,13 @@ impl Model {
         }
         let initial = initial(graph, &built, folder)?;
         let given: Vec<Port> =
-            graph.input.iter().filter(|value| !names.contains(&value.name)).map(port).collect();
+            graph.input.iter().filter(|value| !names.contains(&value.name)).map(Port::of).collect();
         let all =
             given.iter().map(|port| port.name.clone()).chain(initial.iter().map(|(name, _)| name.clone()));
         let all = all.collect();
         Ok(Model {
             inputs: given,
-            outputs: graph.output.iter().map(port).collect(),
+            outputs: graph.output.iter().map(Port::of).collect(),
             metadata: proto
                 .metadata_props
                 .iter()
@@ -272,19 +286,25 @@ fn outside(name: &str, value: &Value, device: &Device) -> Result<Tensor> {
         other => {
             let array = other.host()?;
             let shape = shape_of(&array.shape)?;
+            macro_rules! integers {
+                ($type:ty) => {{
+                    let data: Vec<$type> = array.to_ints()?.iter().map(|&x| x as $type).collect();
+                    Tensor::try_from_vec(&data, shape, &Device::cpu())
+                }};
+            }
             match array.kind {
-                Kind::I64 => Tensor::try_from_vec(&array.to_ints()?, shape, &Device::cpu()),
-                Kind::U8 => {
-                    let bytes: Vec<u8> = array.to_ints()?.iter().map(|&x| x as u8).collect();
-                    Tensor::try_from_vec(&bytes, shape, &Device::cpu())
-                }
+                Kind::I64 => integers!(i64),
+                Kind::U64 => integers!(u64),
+                Kind::I8 => integers!(i8),
+                Kind::I16 => integers!(i16),
+                Kind::U8 => integers!(u8),
+                Kind::U16 => integers!(u16),
                 Kind::F64 => Ok(Tensor::from_f64(&array.to_floats()?, shape, &Device::cpu())),
                 Kind::BF16 => {
                     let data: Vec<half::bf16> =
                         array.to_floats()?.iter().map(|&x| half::bf16::from_f64(x)).collect();
                     Tensor::try_from_vec(&data, shape, device)
                 }
-                Kind::I8 | Kind::I16 | Kind::U16 => array.upload_as(DType::I32, device),
                 kind if kind.dtype().is_some() => array.upload(device),
                 kind => Err(fail(format!("tensors do not support elements of {kind}"))),
             }
@@ -297,7 +317,8 @@ fn widened(port: &Port, value: Value) -> Result<Value> {
     match (port.kind, value) {
         (Some(wanted @ Kind::I64), Value::Device(tensor, Kind::I32)) => Ok(Value::Device(tensor, wanted)),
         (Some(wanted @ (Kind::I64 | Kind::I32)), Value::Host(array))
-            if matches!(array.kind, Kind::U8 | Kind::U32) && wanted.bits() > array.kind.bits() =>
+            if matches!(array.kind, Kind::U8 | Kind::U16 | Kind::U32 | Kind::I8 | Kind::I16)
+                && wanted.bits() > array.kind.bits() =>
         {
             Value::Host(array).cast(wanted, true)
         }
@@ -392,15 +413,4 @@ fn on_device(
     }
     let array: Array = decode::array(tensor, folder)?;
     Ok(Some(array.upload_as(dtype, device)?))
-}
-
-fn port(value: &ValueInfoProto) -> Port {
-    let tensor = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref());
-    let shape = tensor.and_then(|tensor| tensor.shape.as_ref());
-    let axis = |size: Option<i64>| size.and_then(|size| usize::try_from(size).ok());
-    Port {
-        name: value.name.clone(),
-        kind: tensor.and_then(|tensor| Kind::of(tensor.elem_type)),
-        shape: shape.map(|shape| shape.dim.iter().map(|dim| axis(dim.dim_value)).collect()),
-    }
 }

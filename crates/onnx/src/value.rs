@@ -84,16 +84,14 @@ impl From<Array> for Value {
 impl Value {
     /// A tensor in a dtype in which devices compute.
     pub fn of(tensor: Tensor) -> Value {
-        let kind = Kind::of_dtype(tensor.dtype()).unwrap_or(Kind::F32);
+        let kind = Kind::of_dtype(tensor.dtype());
         Value::Device(tensor, kind)
     }
 
     /// A tensor from the caller: floats, booleans and positions stay where they are, the rest is read to the
     /// host.
     pub fn given(tensor: &Tensor) -> Result<Value> {
-        let Some(kind) = Kind::of_dtype(tensor.dtype()) else {
-            refuse!("elements of {} are not supported", tensor.dtype());
-        };
+        let kind = Kind::of_dtype(tensor.dtype());
         let value = Value::Device(tensor.clone(), kind);
         if kind.is_learned() || matches!(kind, Kind::Bool | Kind::I32) {
             Ok(value)
@@ -174,9 +172,12 @@ impl Value {
             DType::I32 => Data::Int(tensor.to_vec::<i32>()?.into_iter().map(i64::from).collect()),
             DType::U32 => Data::Int(tensor.to_vec::<u32>()?.into_iter().map(i64::from).collect()),
             DType::I64 => Data::Int(tensor.to_vec::<i64>()?),
+            // By its bits.
+            DType::U64 => Data::Int(tensor.to_vec::<u64>()?.into_iter().map(|x| x as i64).collect()),
+            DType::I8 => Data::Int(tensor.to_vec::<i8>()?.into_iter().map(i64::from).collect()),
+            DType::I16 => Data::Int(tensor.to_vec::<i16>()?.into_iter().map(i64::from).collect()),
             DType::U8 => Data::Int(tensor.to_vec::<u8>()?.into_iter().map(i64::from).collect()),
-            #[allow(unreachable_patterns)] // dtypes that may be added
-            other => refuse!("elements of {other} are not supported"),
+            DType::U16 => Data::Int(tensor.to_vec::<u16>()?.into_iter().map(i64::from).collect()),
         };
         Ok(Arc::new(Array::new(kind, tensor.shape().to_vec(), data)))
     }

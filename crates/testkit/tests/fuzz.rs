@@ -7,7 +7,9 @@
 use std::time::Instant;
 
 use farad::{Device, DeviceOptions};
-use farad_testkit::fuzz::{FuzzLimits, FuzzRecipe, check, check_gradients, check_loops, check_steps};
+use farad_testkit::fuzz::{
+    CPU_DTYPES, FuzzLimits, FuzzRecipe, GPU_DTYPES, check, check_gradients, check_loops, check_steps,
+};
 use farad_testkit::{SuiteReport, gpu, open_cpu};
 
 /// Compares a recipe's values on devices with the reference.
@@ -77,26 +79,27 @@ fn cpu_loops() {
 
 #[test]
 fn cpu_values() {
-    let limits = FuzzLimits { ops: 25, elements: 3000, smooth: false };
+    let limits = FuzzLimits { ops: 25, elements: 3000, smooth: false, dtypes: CPU_DTYPES };
     fuzz("fuzz, cpu", 4000, limits, &[open_cpu(true), open_cpu(false)], check);
 }
 
 #[test]
 fn cpu_values_of_long_graphs() {
-    let limits = FuzzLimits { ops: 80, elements: 500, smooth: false };
+    let limits = FuzzLimits { ops: 80, elements: 500, smooth: false, dtypes: CPU_DTYPES };
     fuzz("fuzz, cpu, long graphs", 500, limits, &[open_cpu(true), open_cpu(false)], check);
 }
 
 #[test]
 fn cpu_gradients() {
-    let limits = FuzzLimits { ops: 12, elements: 1000, smooth: true };
+    let limits = FuzzLimits { ops: 12, elements: 1000, smooth: true, dtypes: CPU_DTYPES };
     fuzz("fuzz, cpu gradients", 1500, limits, &[open_cpu(true), open_cpu(false)], check_gradients);
 }
 
 #[test]
 fn gpu_values() {
     let Some(devices) = gpus("fuzz, gpu") else { return };
-    fuzz("fuzz, gpu", 300, FuzzLimits { ops: 14, elements: 1000, smooth: false }, &devices, check);
+    let limits = FuzzLimits { ops: 14, elements: 1000, smooth: false, dtypes: GPU_DTYPES };
+    fuzz("fuzz, gpu", 300, limits, &devices, check);
 }
 
 #[test]
@@ -105,14 +108,14 @@ fn gpu_gradients() {
     fuzz(
         "fuzz, gpu gradients",
         60,
-        FuzzLimits { ops: 8, elements: 500, smooth: true },
+        FuzzLimits { ops: 8, elements: 500, smooth: true, dtypes: GPU_DTYPES },
         &devices[..1],
         check_gradients,
     );
 }
 
 /// Sizes of programs that end in steps: small enough that shapes with one element are many.
-const STEPS: FuzzLimits = FuzzLimits { ops: 10, elements: 300, smooth: true };
+const STEPS: FuzzLimits = FuzzLimits { ops: 10, elements: 300, smooth: true, dtypes: GPU_DTYPES };
 
 #[test]
 fn cpu_steps() {

@@ -504,11 +504,42 @@ struct RowAt {
 
 /// Copies rows of `count` words from and to where the tables of the axes outside them say.
 fn copy_rows(tables: &[Vec<(isize, isize)>], count: usize, at: RowAt, from: &[u32], to: &mut [u32]) {
-    let RowAt { source, target } = at;
-    let Some((table, inner)) = tables.split_first() else {
-        return to[target as usize..][..count].copy_from_slice(&from[source as usize..][..count]);
-    };
+    match tables {
+        [] => copy_each(&[(0, 0)], count, at, from, to),
+        [table] => copy_each(table, count, at, from, to),
+        [table, inner @ ..] => {
+            for (s, t) in table {
+                let at = RowAt { source: at.source + s, target: at.target + t };
+                copy_rows(inner, count, at, from, to);
+            }
+        }
+    }
+}
+
+/// As [`copy_rows`] for one table. Rows of small images are shorter than the call of a copy is worth.
+fn copy_each(table: &[(isize, isize)], count: usize, at: RowAt, from: &[u32], to: &mut [u32]) {
+    match count {
+        1 => copy_short::<1>(table, at, from, to),
+        2 => copy_short::<2>(table, at, from, to),
+        3 => copy_short::<3>(table, at, from, to),
+        4 => copy_short::<4>(table, at, from, to),
+        5 => copy_short::<5>(table, at, from, to),
+        6 => copy_short::<6>(table, at, from, to),
+        7 => copy_short::<7>(table, at, from, to),
+        8 => copy_short::<8>(table, at, from, to),
+        _ => {
+            for (s, t) in table {
+                let row = &from[(at.source + s) as usize..][..count];
+                to[(at.target + t) as usize..][..count].copy_from_slice(row);
+            }
+        }
+    }
+}
+
+/// Rows of a length that is known at compile time, so that a few instructions copy each.
+fn copy_short<const COUNT: usize>(table: &[(isize, isize)], at: RowAt, from: &[u32], to: &mut [u32]) {
     for (s, t) in table {
-        copy_rows(inner, count, RowAt { source: source + s, target: target + t }, from, to);
+        let row: [u32; COUNT] = from[(at.source + s) as usize..][..COUNT].try_into().expect("so many words");
+        to[(at.target + t) as usize..][..COUNT].copy_from_slice(&row);
     }
 }

@@ -10,6 +10,7 @@ use crate::contraction::dot_slices::Dots;
 use crate::contraction::matrix_product::{self, Temporaries};
 use crate::contraction::merge_axes::merged;
 use crate::contraction::row_slices::Rows;
+use crate::contraction::slice_operand::{Load, SliceRead};
 use crate::contraction::stride_phases::phases;
 use crate::error::Error;
 use crate::heuristics::products::{SLICE, WORTH_A_PRODUCT, WORTH_A_VECTOR};
@@ -99,9 +100,22 @@ fn runs_along_terms(product: &Product) -> bool {
         return false;
     };
     let axes = &product.axes()[1];
-    // Reading adjacent elements is about that much faster.
-    let run = |axis: usize| axes[axis] * if view.strides[axis].abs() == 1 { 4 } else { 1 };
-    run(product.batch.len() + product.k.len() - 1) > run(axes.len() - 1)
+    let (terms, last) = (product.batch.len()..product.batch.len() + product.k.len(), axes.len() - 1);
+    let extent = [&vec![1; product.batch.len()][..], &product.k, &product.n].concat();
+    // Columns at every second or third position are neighbors in a window that is split. Where they are few, long sums
+    // are better off along their terms all the same.
+    let many = product.columns() > product.terms();
+    let order = [last];
+    let split = || {
+        let Some(load) = Load::of(&product.rhs).filter(|_| many) else { return false };
+        let read = SliceRead { load: &load, axes, order: &order, tables: terms.clone() };
+        read.window(&extent).is_some()
+    };
+    let along = |axis: usize| view.strides[axis].abs() == 1;
+    // Reading neighbors is about that much faster.
+    let run = |axis: usize, neighbors: bool| axes[axis] * if neighbors { 4 } else { 1 };
+    let of_terms = run(terms.end - 1, along(terms.end - 1));
+    of_terms > run(last, false) && of_terms > run(last, along(last) || split())
 }
 
 fn moves(view: &View, axis: usize) -> bool {
@@ -279,10 +293,20 @@ mod tests {
 
     fn run(weights: bool, most: usize) -> (usize, Vec<f32>) {
         let (product, lens) = product(weights);
+        let (sliced, sums) = computed(&product, lens, most);
+        let slices = match &sliced {
+            Sliced::Rows(plan) => plan.slices(),
+            Sliced::Dots(plan) => plan.slices(),
+            Sliced::Phases(_) => unreachable!("nothing is divided here"),
+        };
+        (slices, sums)
+    }
+
+    fn computed(product: &Product, lens: [usize; 3], most: usize) -> (Sliced, Vec<f32>) {
         let mut specs: Vec<Spec> = lens.iter().map(|&len| Spec { dtype: DType::F32, len }).collect();
         let mut offsets = Vec::new();
         let mut temporaries = Temporaries { specs: &mut specs, offsets: &mut offsets, bytes: 0 };
-        let sliced = plan_within(&product, most, &mut temporaries, "test").unwrap().expect("slices");
+        let sliced = plan_within(product, most, &mut temporaries, "test").unwrap().expect("slices");
         let mut workspace = vec![0f32; temporaries.bytes / 4];
         let mut data = lens.map(|len| (0..len).map(value).collect::<Vec<f32>>());
         let starts = data.each_mut().map(|d| d.as_mut_ptr().cast::<u8>());
@@ -292,12 +316,37 @@ mod tests {
             .map(|(start, spec)| Binding { start, len: spec.len, dtype: spec.dtype })
             .collect();
         sliced.run(KernelContext { bindings: &bindings, parameters: &[], faults: &Faults::new(0) });
-        let slices = match &sliced {
-            Sliced::Rows(plan) => plan.slices(),
-            Sliced::Dots(plan) => plan.slices(),
-            Sliced::Phases(_) => unreachable!("nothing is divided here"),
-        };
-        (slices, data[2].clone())
+        (sliced, data[2].clone())
+    }
+
+    /// Every second column: a kernel's three columns are fewer than those of the result, so tiles run along the latter.
+    #[test]
+    fn strided_convolutions_run_along_columns() {
+        let [images, i, o, h, w] = SIZES;
+        let (mut product, lens) = product(false);
+        let columns = w.div_ceil(2);
+        product.n[2] = columns;
+        let Code::Load(_, view) = &mut product.rhs.tape[0].code else { unreachable!("an operand is a load") };
+        view.strides[5] = 2;
+        view.guards[1].coefficients[5] = 2;
+        for most in [usize::MAX, 900] {
+            let (sliced, sums) = computed(&product, lens, most);
+            assert!(matches!(sliced, Sliced::Rows(_)), "{sliced:?}");
+            for (image, out, row, column) in
+                [(0, 0, 0, 0), (1, 5, 3, 4), (images - 1, o - 1, h - 1, columns - 1)]
+            {
+                let mut want = 1.0f64;
+                for (c, p, q) in (0..i).flat_map(|c| (0..9).map(move |at| (c, at / 3, at % 3))) {
+                    let (y, x) = ((row + p).wrapping_sub(1), (2 * column + q).wrapping_sub(1));
+                    if y < h && x < w {
+                        let weight = value(((out * i + c) * 3 + p) * 3 + q) as f64;
+                        want += weight * value(((image * i + c) * h + y) * w + x) as f64;
+                    }
+                }
+                let got = sums[((image * o + out) * h + row) * w + column] as f64;
+                assert!((got - want).abs() < 1e-4, "{got} is not {want}");
+            }
+        }
     }
 
     #[test]

@@ -145,12 +145,19 @@ impl Contraction {
     }
 }
 
+/// What to do about integers: only `matmul` takes them, as a sum of products.
+const FLOATS_HELP: &str =
+    "\nhelp: convolutions and contractions are of floats; cast first, e.g. `.cast(DType::F32)`";
+
 pub(crate) fn kind(
     contraction: &Contraction,
     (lhs, dtype): TensorType,
     (rhs, other): TensorType,
 ) -> Result<TensorType, OpError> {
     same_dtypes("matmul", dtype, other)?;
+    if dtype.is_int() {
+        return Err(OpError::DType { op: "contract", dtype, help: FLOATS_HELP });
+    }
     check_dtype("matmul", dtype, dtype.is_float() && dtype.is_compute())?;
     check_maps(contraction, &contraction.lhs, lhs)?;
     check_maps(contraction, &contraction.rhs, rhs)?;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::panic::Location;
 
-use farad_ir::{DType, Graph, NodeId, Op, Shape};
+use farad_ir::{DType, Graph, NodeId, Op, Scalar, Shape};
 
 use crate::error::{NnError, Result};
 use crate::layers::Parameter;
@@ -40,10 +40,12 @@ pub struct WeightAverage {
     held: Option<Vec<Tensor>>,
 }
 
-/// Where parameters lie: the length of the whole and who is in it.
+/// Where parameters lie: the length of the whole, what it is of, and who is in it.
 #[derive(PartialEq, Hash)]
 struct AverageGroup {
     len: usize,
+    /// `f32` or `f64`.
+    dtype: DType,
     /// Parameter and offset.
     members: Vec<(usize, usize)>,
 }
@@ -96,8 +98,8 @@ impl WeightAverage {
         let mut groups: Vec<AverageGroup> = Vec::new();
         let mut known: HashMap<u64, usize> = HashMap::new();
         for (n, value) in values.iter().enumerate() {
-            if value.dtype() != DType::F32 {
-                let help = "\nhelp: parameters are f32";
+            if !matches!(value.dtype(), DType::F32 | DType::F64) {
+                let help = "\nhelp: parameters are f32 or f64";
                 return Err(farad_ir::OpError::DType { op: "average", dtype: value.dtype(), help }.into());
             }
             let Some(place) =
@@ -106,7 +108,7 @@ impl WeightAverage {
                 continue;
             };
             let at = *known.entry(place.memory).or_insert_with(|| {
-                groups.push(AverageGroup { len: place.len, members: Vec::new() });
+                groups.push(AverageGroup { len: place.len, dtype: value.dtype(), members: Vec::new() });
                 groups.len() - 1
             });
             groups[at].members.push((n, place.offset));
@@ -126,7 +128,9 @@ impl WeightAverage {
     ) -> Result<()> {
         let WeightAverage { averages, arrays, .. } = self;
         let mut step = EngineStep::new(device, location);
-        let numbers = [decay, 1.0 - decay].map(|number| step.number(number as f32));
+        let rest = 1.0 - decay;
+        let [keep, rest, fraction] =
+            [decay, rest, rest - f64::from(rest as f32)].map(|number| step.number(number as f32));
         let home = |group: &AverageGroup| {
             arrays.iter().position(|(of, array)| of == group && of.is_in(array, averages))
         };
@@ -146,7 +150,7 @@ impl WeightAverage {
                 None => Old::Parts(members().map(|average| step.leaf(average)).collect::<Result<_>>()?),
             });
         }
-        let program = AverageProgram { numbers, weights, old, groups: &groups };
+        let program = AverageProgram { keep, rest, fraction, weights, old, groups: &groups };
         let new = step.run(&program, |writer| Ok(program.write(&mut writer.graph)))?;
         self.take(groups, &homes, new, location);
         Ok(())
@@ -261,8 +265,12 @@ enum Old {
 /// The program of an update, and all that decides it.
 #[derive(Hash)]
 struct AverageProgram<'a> {
-    /// What is kept of the averages, and what is taken of the weights.
-    numbers: [NodeId; 2],
+    /// What is kept of the averages.
+    keep: NodeId,
+    /// What is taken of the weights.
+    rest: NodeId,
+    /// What `f32` cannot hold of that.
+    fraction: NodeId,
     /// The arrays of the weights, group by group.
     weights: Vec<NodeId>,
     old: Vec<Old>,
@@ -270,6 +278,18 @@ struct AverageProgram<'a> {
 }
 
 impl AverageProgram<'_> {
+    /// What is kept and what is taken. In `f64` they add up to one, so that the average of equal weights is those weights.
+    fn shares(&self, graph: &mut Graph, dtype: DType) -> [NodeId; 2] {
+        if dtype == DType::F32 {
+            return [self.keep, self.rest];
+        }
+        let [rest, fraction] =
+            [self.rest, self.fraction].map(|number| graph.push(Op::Cast(dtype), &[number]));
+        let rest = graph.add(rest, fraction);
+        let one = graph.fill(Scalar::of(dtype, 1.0), Shape::scalar());
+        [graph.sub(one, rest), rest]
+    }
+
     /// `keep · average + rest · weight`, group by group.
     fn write(&self, graph: &mut Graph) -> Vec<StepOutput> {
         let mut outputs = Vec::with_capacity(self.groups.len());
@@ -282,7 +302,7 @@ impl AverageProgram<'_> {
                     (graph.push(Op::Pack(offsets, group.len), parts), None)
                 }
             };
-            let [keep, rest] = self.numbers.map(|number| graph.spread(number, shape));
+            let [keep, rest] = self.shares(graph, group.dtype).map(|number| graph.spread(number, shape));
             let (old, new) = (graph.mul(keep, old), graph.mul(rest, weights));
             outputs.push(StepOutput { node: graph.add(old, new), replaces });
         }

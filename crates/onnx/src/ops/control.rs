@@ -3,7 +3,7 @@
 use super::Default::{AnInt, Graph, Ints};
 use super::{MANY, Row, row};
 use crate::array::Array;
-use crate::call::Call;
+use crate::call::{Attribute, Call};
 use crate::error::Result;
 use crate::kind::Kind;
 use crate::refuse;
@@ -50,10 +50,10 @@ pub const ROWS: &[Row] = &[
                 None => refuse!("a body returns fewer results than are used"),
             });
             let parts = parts.collect::<Result<Vec<Value>>>()?;
-            if parts.is_empty() {
-                refuse!("a loop without iterations has nothing to stack");
-            }
-            carried.push(Value::concat(&parts, 0)?);
+            carried.push(match parts.is_empty() {
+                true => unstacked(call, 1 + carried.len())?,
+                false => Value::concat(&parts, 0)?,
+            });
         }
         Ok(carried)
     }),
@@ -73,8 +73,22 @@ pub const ROWS: &[Row] = &[
     .since(9),
 ];
 
-/// Runs a body over the slices of sequences: states are carried from one iteration to the next, other results
-/// are stacked.
+/// The rows that a loop without trips stacks: none, of the size that the body says. A size that it leaves open is 0.
+fn unstacked(call: &Call, place: usize) -> Result<Value> {
+    let port = match call.attributes.get("body") {
+        Some(Attribute::Graph(body)) => body.results.get(place),
+        _ => None,
+    };
+    let Some((Some(kind), shape)) = port.map(|port| (port.kind, port.shape.as_ref())) else {
+        refuse!(
+            "a loop without trips has nothing to stack, and its body does not say of what kind it would be"
+        );
+    };
+    let sizes = shape.into_iter().flatten().map(|size| size.unwrap_or(0));
+    Ok(Array::full(kind, [0].into_iter().chain(sizes).collect(), 0.0)?.into())
+}
+
+/// Runs a body over the slices of sequences: states go from one trip to the next, other results are stacked.
 fn scan(call: &Call) -> Result<Vec<Value>> {
     let all = call.all()?;
     let sequences = super::movement::sizes(&[call.int("num_scan_inputs")?])?[0];

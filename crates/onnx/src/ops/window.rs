@@ -1,6 +1,6 @@
 //! Ops with windows over spatial axes: convolutions, transposed convolutions, pooling.
 
-use farad_tensor::{ConvOptions, Tensor};
+use farad_tensor::{ConvOptions, Device, Tensor};
 
 use super::Default::{AnInt, Int, Ints, Text};
 use super::{Row, one, row};
@@ -44,7 +44,7 @@ pub const ROWS: &[Row] = &[
         let x = call.input(0)?;
         let windows = PoolWindows::of(call, &x.shape()?)?;
         let least = if x.kind()?.is_float() { f64::NEG_INFINITY } else { x.kind()?.range().0 as f64 };
-        let y = windows.fold(x, least, BinaryFunction::Max)?;
+        let y = windows.largest(x, least)?;
         if !call.wants(1) {
             return one(y);
         }
@@ -151,7 +151,36 @@ impl PoolWindows {
         Ok(PoolWindows { sizes, kernel, strides, dilations, before, after, outputs })
     }
 
-    /// Reduces the shifted copies of the padded input, one per tap.
+    /// The largest of every window: axis by axis, which is fewer comparisons than tap by tap.
+    fn largest(&self, x: &Value, around: f64) -> Result<Value> {
+        let mut largest = x.clone();
+        for axis in (0..self.kernel.len()).rev() {
+            let only = |own: &[usize], other: usize| {
+                (0..own.len()).map(|at| if at == axis { own[at] } else { other }).collect::<Vec<usize>>()
+            };
+            let sizes = largest.shape()?[2..].to_vec();
+            if (self.kernel[axis], self.strides[axis], self.before[axis]) == (1, 1, 0)
+                && self.outputs[axis] == sizes[axis]
+            {
+                continue;
+            }
+            let line = PoolWindows {
+                kernel: only(&self.kernel, 1),
+                strides: only(&self.strides, 1),
+                dilations: only(&self.dilations, 1),
+                before: only(&self.before, 0),
+                after: only(&self.after, 0),
+                outputs: (0..sizes.len())
+                    .map(|at| if at == axis { self.outputs[at] } else { sizes[at] })
+                    .collect(),
+                sizes,
+            };
+            largest = line.fold(&largest, around, BinaryFunction::Max)?;
+        }
+        Ok(largest)
+    }
+
+    /// Every tap's part of the padded input, folded.
     fn fold(&self, x: &Value, around: f64, op: BinaryFunction) -> Result<Value> {
         let taps: usize = self.kernel.iter().product();
         if taps > MOST_TAPS {
@@ -161,7 +190,7 @@ impl PoolWindows {
         let mut widths = vec![(0, 0); 2];
         for axis in 0..axes {
             let reach = self.dilations[axis] * (self.kernel[axis] - 1) + 1;
-            let end = (self.outputs[axis] - 1) * self.strides[axis] + reach;
+            let end = self.outputs[axis].saturating_sub(1) * self.strides[axis] + reach;
             let after = (end as i64 - (self.sizes[axis] + self.before[axis]) as i64).max(0);
             widths.push((self.before[axis] as i64, after));
         }
@@ -227,17 +256,29 @@ impl PoolWindows {
     }
 }
 
-/// The input and the weight of a convolution.
+/// The input and the weight of a convolution. Those of `f64` go to the CPU, which computes in it.
 fn operands(call: &Call) -> Result<(Tensor, Tensor)> {
+    let double = |value: &Value| -> Result<Tensor> {
+        let array = value.host()?;
+        Ok(Tensor::from_f64(&array.to_floats()?, shape_of(&array.shape)?, &Device::cpu()))
+    };
     match (call.on_device(0)?, call.on_device(1)?) {
         (Value::Device(x, Kind::F32 | Kind::F16), Value::Device(weight, Kind::F32 | Kind::F16)) => {
             Ok((x, weight))
         }
-        (x, _) => refuse!("convolutions need floats of 16 or 32 bits ({})", x.kind()?),
+        (x, weight) if x.kind()? == Kind::F64 && weight.kind()? == Kind::F64 => {
+            Ok((double(&x)?, double(&weight)?))
+        }
+        (x, _) => refuse!("convolutions are of floats of 16, 32 or 64 bits ({})", x.kind()?),
     }
 }
 
-/// The number of groups, if input and weight match.
+/// What was convolved; `f64` goes back to the host, where its values live.
+fn settled(y: Value) -> Result<Value> {
+    if y.kind()? == Kind::F64 { Ok(Value::Host(y.host()?)) } else { Ok(y) }
+}
+
+/// The number of groups, if input and weight fit.
 fn groups(call: &Call, x: &Tensor, weight: &Tensor, transposed: bool) -> Result<usize> {
     let (input, kernel) = (x.shape(), weight.shape());
     let group = super::movement::sizes(&[call.int("group")?])?[0];
@@ -285,7 +326,7 @@ fn array<const N: usize>(list: &[usize]) -> [usize; N] {
 
 fn conv(call: &Call) -> Result<Vec<Value>> {
     let (x, weight) = operands(call)?;
-    biased(call, convolved(call, x, weight)?)
+    biased(call, settled(convolved(call, x, weight)?)?)
 }
 
 /// The convolution that a node's attributes describe.
@@ -347,8 +388,8 @@ fn conv_transpose(call: &Call) -> Result<Vec<Value>> {
         let whole = whole[axis + 2] + extra[axis];
         let auto = call.text("auto_pad")?;
         let target = match &wanted {
-            Some(list) if list.len() == axes => Some(list[axis]),
-            Some(list) => Some(list[list.len().saturating_sub(axes) + axis]),
+            Some(list) if list.len() < axes => refuse!("output_shape does not fit {axes} axes: {list:?}"),
+            Some(list) => Some(list[list.len() - axes + axis]),
             None if auto.starts_with("SAME") => Some(input[axis + 2] * strides[axis]),
             None => None,
         };
@@ -362,5 +403,5 @@ fn conv_transpose(call: &Call) -> Result<Vec<Value>> {
         };
         widths.push((-before, extra[axis] as i64 - after));
     }
-    biased(call, Value::of(y).pad(&widths, 0.0)?)
+    biased(call, settled(Value::of(y).pad(&widths, 0.0)?)?)
 }

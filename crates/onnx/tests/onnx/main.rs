@@ -4,6 +4,7 @@
 #[path = "../../../cli/tests/formats/allocator.rs"]
 mod allocator;
 mod damage;
+mod dtypes;
 mod models;
 mod node_suite;
 mod torch;

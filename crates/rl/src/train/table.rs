@@ -69,6 +69,9 @@ pub const WORLDS: [NamedWorld; 8] = [
             ahead(settings);
             // A step twice as long with half as many sub-steps costs a quarter, and legs learn just as well.
             (settings.task.time_step, settings.task.substeps) = (0.02, 4);
+            if settings.algorithm == "ppo" {
+                settings.updates = 800;
+            }
         },
     },
     NamedWorld {

@@ -10,6 +10,7 @@ use crate::precision::Precision;
 impl Tensor {
     /// Matrix product: `[.., m, k] × [.., k, n] -> [.., m, n]`. Leading axes broadcast; a vector on
     /// either side counts as a matrix of one row or column; that axis is removed from the result.
+    /// Products of integers are exact but for what wraps.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -56,10 +57,13 @@ impl Tensor {
         }));
         let full = |last: [usize; 2]| batch.iter().copied().chain(last).collect::<Vec<_>>();
         let (a, b) = (a.broadcast_to(full([m, k])), b.broadcast_to(full([k, n])));
+        if dtype.is_int() {
+            return whole_product(&a, &b, [m, k, n]).reshape(full([m, n]));
+        }
         a.contract(&b, Contraction::matmul(&batch, m, k, n))
     }
 
-    /// A sum of products over index maps: what matmul and convolutions are made of. In
+    /// A sum of products over index maps: what matmul and convolutions are made of. Floats only. In
     /// [`Precision::Mixed`] `f32` operands are rounded to `f16` first.
     ///
     /// ```
@@ -79,4 +83,13 @@ impl Tensor {
         }
         product(self, other)
     }
+}
+
+/// The products of integer matrices, `[batches, m, n]`. Devices multiply matrices of floats only, so it is a sum of products
+/// like any other: one fused kernel.
+#[track_caller]
+fn whole_product(a: &Tensor, b: &Tensor, [m, k, n]: [usize; 3]) -> Tensor {
+    let batches: usize = a.shape()[..a.rank() - 2].iter().product();
+    let (a, b) = (a.reshape([batches, m, k, 1]), b.reshape([batches, 1, k, n]));
+    (a * b).sum_axes([2])
 }

@@ -2,6 +2,7 @@
 
 use farad_ir::{Binary, DType, Op, OpError, Shape, Unary};
 
+use super::operators::Operand;
 use super::{Tensor, expect, meet, raise};
 
 macro_rules! unary_methods {
@@ -168,6 +169,15 @@ bit_methods! {
 impl Tensor {
     #[track_caller]
     pub(crate) fn unary(&self, op: Unary) -> Tensor {
+        if self.dtype().is_int() && !self.dtype().is_signed_int() {
+            // Of integers, devices have these for signed ones only.
+            match op {
+                Unary::Neg => return Tensor::binary(Binary::Sub, &0u32.beside("neg", self), self),
+                Unary::Sign => return Tensor::binary(Binary::Min, self, &1u32.beside("sign", self)),
+                Unary::Abs | Unary::Relu => return self.clone(),
+                _ => {}
+            }
+        }
         Tensor::record(Op::Unary(op), &[self])
     }
 

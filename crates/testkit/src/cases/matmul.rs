@@ -3,7 +3,7 @@
 use farad_ir::DType;
 
 use super::{HALF, SIGNED};
-use crate::case::{Case, Given, Input, float, half};
+use crate::case::{Case, Given, Input, all_of, float, half};
 use farad::Tensor;
 
 /// Norm-wise: errors grow with the square root of the inner size, and so do results.
@@ -68,6 +68,28 @@ pub(super) fn cases() -> Vec<Case> {
     ]);
     cases.extend(moved());
     cases.extend(merged());
+    cases.extend(whole());
+    cases
+}
+
+/// Integers of every dtype, with numbers that wrap.
+fn whole() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let shapes: [(&str, &[usize], &[usize]); 6] = [
+        ("17x33x9", &[17, 33], &[33, 9]),
+        ("no inner size", &[3, 0], &[0, 4]),
+        ("broadcast batches", &[2, 1, 3, 4], &[1, 5, 4, 2]),
+        ("one matrix for all", &[3, 5, 7], &[7, 9]),
+        ("vector times vector", &[129], &[129]),
+        ("every axis", &[1, 2, 1, 1, 2, 1, 3, 4], &[1, 2, 1, 1, 1, 1, 4, 5]),
+    ];
+    for dtype in DType::ALL.into_iter().filter(|dtype| dtype.is_int()) {
+        for (detail, lhs, rhs) in shapes {
+            let inputs = vec![all_of(lhs, dtype), all_of(rhs, dtype)];
+            let case = Case::new("matmul", format!("whole, {detail}"), inputs, 0.0, |x| x[0].matmul(&x[1]));
+            cases.push(case.without_gradient());
+        }
+    }
     cases
 }
 

@@ -51,12 +51,27 @@ pub(super) fn cases() -> Vec<Case> {
             cases.push(if row.gradient.is_none() { case.without_gradient() } else { case });
         }
     }
+    cases.extend(unsigned());
     cases.extend(shapes());
     cases.extend(far());
     cases
 }
 
-/// Shapes at the edges of how kernels divide work.
+/// What is made of other ops for unsigned integers.
+fn unsigned() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for op in [Unary::Neg, Unary::Abs, Unary::Sign, Unary::Relu] {
+        let (name, function) = method(op);
+        for dtype in [DType::U8, DType::U16, DType::U32, DType::U64] {
+            let case =
+                Case::new(name, "unsigned", vec![all_of([7, 33], dtype)], 0.0, move |x| function(&x[0]));
+            cases.push(case.without_gradient());
+        }
+    }
+    cases
+}
+
+/// Shapes at the edges of what kernels are cut into.
 fn shapes() -> Vec<Case> {
     let shapes: [&[usize]; 11] = [
         &[],

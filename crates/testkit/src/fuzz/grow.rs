@@ -5,7 +5,7 @@ use farad_ir::{DType, Shape};
 use super::float::stored;
 use super::layout::{Build, broadcastable, shape};
 use super::{ErrorRule, FuzzLimits, FuzzOp, FuzzRecipe, FuzzStep, ROUNDING, ValueSource};
-use crate::case::{Input, float, half, int, truth, unsigned};
+use crate::case::{Input, all_of, float, half, int, truth, unsigned};
 use crate::sample::NumberStream;
 
 /// A value beyond this is scaled down before it is used.
@@ -52,10 +52,10 @@ impl Growth {
     pub(super) fn leaf(&mut self, dtype: DType, shape: Shape) -> usize {
         let (input, bound): (Input, f64) = match dtype {
             DType::F16 => (half(shape, (-2.0, 2.0)), 2.0),
-            DType::I32 if self.sample.once_in(4) => (int(shape, i32::MIN, i32::MAX), f64::INFINITY),
-            DType::I32 => (int(shape, -20, 20), 20.0),
-            DType::U32 if self.sample.once_in(4) => (unsigned(shape, 0, u32::MAX), f64::INFINITY),
-            DType::U32 => (unsigned(shape, 0, 20), 20.0),
+            dtype if dtype.is_int() && self.sample.once_in(4) => (all_of(shape, dtype), f64::INFINITY),
+            dtype if dtype.is_signed_int() => (int(shape, -20, 20).stored(dtype), 20.0),
+            dtype if dtype.is_int() => (unsigned(shape, 0, 20).stored(dtype), 20.0),
+            DType::F64 => (float(shape, (-2.0, 2.0)).stored(dtype), 2.0),
             DType::Bool => (truth(shape), 1.0),
             _ => (float(shape, (-2.0, 2.0)), 2.0),
         };

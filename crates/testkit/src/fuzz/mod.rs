@@ -49,6 +49,37 @@ pub struct FuzzLimits {
     pub elements: usize,
     /// Only ops with a second derivative almost everywhere, in `f32`.
     pub smooth: bool,
+    /// The dtypes that the devices have.
+    pub dtypes: &'static [DType],
+}
+
+/// What GPUs compute.
+pub const GPU_DTYPES: &[DType] =
+    &[DType::F32, DType::F16, DType::I32, DType::U32, DType::I8, DType::U8, DType::Bool];
+
+/// What the CPU computes: all but `bf16`.
+pub const CPU_DTYPES: &[DType] = &[
+    DType::F32,
+    DType::F16,
+    DType::F64,
+    DType::I32,
+    DType::U32,
+    DType::I64,
+    DType::U64,
+    DType::I8,
+    DType::I16,
+    DType::U8,
+    DType::U16,
+    DType::Bool,
+];
+
+/// No element of a dtype is larger than this.
+fn largest(dtype: DType) -> f64 {
+    match dtype {
+        DType::Bool => 1.0,
+        dtype if dtype.is_int() => 2f64.powi(8 * dtype.size() as i32),
+        _ => f64::INFINITY,
+    }
 }
 
 /// One value.

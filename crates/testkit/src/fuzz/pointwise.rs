@@ -5,7 +5,7 @@ use farad_ir::DType;
 use super::float::{COMPARISONS, MAPS, PAIRS, stored};
 use super::grow::Growth;
 use super::layout::shape;
-use super::{ErrorRule, FuzzStep, ROUNDING, ValueSource, whole};
+use super::{ErrorRule, FuzzStep, ROUNDING, ValueSource, largest, whole};
 
 impl Growth {
     pub(super) fn map(&mut self) -> Option<usize> {
@@ -92,11 +92,11 @@ impl Growth {
     }
 
     pub(super) fn cast(&mut self) -> Option<usize> {
-        let to = self.sample.pick(&[DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool]);
+        let to = self.sample.pick(self.limits.dtypes);
         let x = self.value(|s| s.dtype != to && (to.is_float() || s.exact))?;
         let (shape, from, bound) = (self.step(x).shape, self.step(x).dtype, self.step(x).bound);
         let rule = match (from.is_float(), to) {
-            (true, DType::F32) => ErrorRule::Moves,
+            (true, DType::F32) if from != DType::F64 => ErrorRule::Moves,
             // Numbers that fit are not rounded.
             (false, DType::F32) if bound <= 1e6 => ErrorRule::Moves,
             (_, DType::F32) => ErrorRule::Slope(1.0, ROUNDING),
@@ -105,10 +105,9 @@ impl Growth {
             _ => ErrorRule::Moves,
         };
         let bound = match to {
-            DType::Bool => 1.0,
-            // A negative number becomes a huge unsigned one.
-            DType::U32 if from == DType::I32 => f64::INFINITY,
-            _ => bound.min(4.3e9),
+            // It may wrap, and a negative number is a huge unsigned one.
+            to if to.is_int() && from.is_int() => largest(to),
+            _ => bound.min(largest(from)).min(largest(to)),
         };
         Some(self.made(format!("cast {to}"), &[x], shape, to, bound, rule, Box::new(move |x| x[0].cast(to))))
     }
@@ -156,7 +155,7 @@ impl Growth {
                 exact: true,
             }));
         }
-        let dtype = self.sample.pick(&[DType::F32, DType::F16, DType::I32, DType::U32, DType::Bool]);
+        let dtype = self.sample.pick(self.limits.dtypes);
         self.leaf(dtype, shape);
         None
     }

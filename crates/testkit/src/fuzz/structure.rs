@@ -104,7 +104,7 @@ impl Growth {
     }
 
     pub(super) fn product(&mut self) -> Option<usize> {
-        let x = self.value(|s| s.shape.rank() >= 2 && s.dtype.is_float())?;
+        let x = self.value(|s| s.shape.rank() >= 2 && s.dtype != DType::Bool)?;
         let (shape, dtype, bound) = (self.step(x).shape, self.step(x).dtype, self.step(x).bound);
         let (rank, n) = (shape.rank(), self.sample.pick(&[1, 2, 5, 17, 33]));
         let (m, k) = (shape[rank - 2], shape[rank - 1]);
@@ -122,7 +122,7 @@ impl Growth {
             let other = if turned { x[1].transpose(-1, -2) } else { x[1].clone() };
             x[0].matmul(&other)
         });
-        let bound = bound * self.step(other).bound * k as f64;
+        let bound = if dtype.is_int() { f64::INFINITY } else { bound * self.step(other).bound * k as f64 };
         Some(self.made(
             format!("matmul {m}x{k}x{n}"),
             &[x, other],

@@ -9,14 +9,14 @@ pub(super) type WholePair = (&'static str, fn(&Tensor, &Tensor) -> Tensor);
 /// Functions of one tensor of a non-float dtype.
 pub(super) fn unary(dtype: DType) -> &'static [WholeMap] {
     match dtype {
-        DType::I32 => &[
+        DType::Bool => &[("not", Tensor::not)],
+        _ => &[
             ("neg", |x| -x),
             ("abs", Tensor::abs),
             ("sign", Tensor::sign),
             ("relu", Tensor::relu),
             ("not", Tensor::not),
         ],
-        _ => &[("not", Tensor::not)],
     }
 }
 
@@ -60,6 +60,7 @@ pub(super) fn compares(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::CPU_DTYPES;
     use super::super::float::{COMPARISONS, MAPS, PAIRS};
     use super::*;
     use farad_ir::Unary;
@@ -67,7 +68,7 @@ mod tests {
     #[test]
     fn recipes_know_every_row() {
         let mut missing = Vec::new();
-        for dtype in [DType::F32, DType::I32, DType::U32, DType::Bool] {
+        for &dtype in CPU_DTYPES {
             let float = dtype.is_float();
             let maps: Vec<&str> = match float {
                 true => MAPS.iter().map(|map| map.name).collect(),
