@@ -10,7 +10,7 @@ use farad::Device;
 use farad::run::{Run, Stop, json};
 use farad::train::run_device;
 use farad_lm::train::{KIND as LANGUAGE, Learned};
-use farad_serve::{Limits, ServeOptions as Listening, Served, Server};
+use farad_serve::{Listening, ServeLimits, Served, Server};
 
 use crate::arguments::{DeviceFlag, OutputFlags, whole};
 use crate::error::Result;
@@ -74,11 +74,11 @@ pub struct ServeOptions {
 /// Serves until Ctrl-C.
 pub fn run(options: &ServeOptions) -> Result<()> {
     let served = served(options)?;
-    let token = options.token.clone().or_else(|| std::env::var("FARAD_TOKEN").ok());
-    let limits = Limits {
+    let token = options.token.clone().or_else(|| farad::ENVIRONMENT.token.clone());
+    let limits = ServeLimits {
         body: options.most_megabytes << 20,
         time: Duration::from_secs(options.seconds),
-        ..Limits::default()
+        ..ServeLimits::default()
     };
     let listening = Listening { host: options.host, port: options.port, token, limits };
     let server = Server::open(listening, served)?;

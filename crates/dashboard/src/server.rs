@@ -1,6 +1,6 @@
 //! The routes of the server.
 //!
-//! Invariant: every request passes [`Guard::verdict`] before anything else looks at it, and every answer leaves
+//! Invariant: every request passes [`HostGuard::verdict`] before anything else looks at it, and every answer leaves
 //! through [`protect`]. Files are read on separate threads, so that a slow disk does not block other
 //! requests. Start at [`router`].
 
@@ -14,7 +14,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use farad::run::Value;
-use farad_web::{CIRCUIT_POLICY, FILE_POLICY, Guard, PAGE_POLICY, protect};
+use farad_web::{CIRCUIT_POLICY, FILE_POLICY, HostGuard, PAGE_POLICY, protect};
 use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
@@ -66,7 +66,7 @@ pub fn router(shared: ServerState) -> Router {
 
 /// Rejects requests that are not for us, and adds the common headers to answers.
 async fn guarded(State(port): State<u16>, request: Request, next: Next) -> Response {
-    let guard = Guard { op: "dashboard", port, posts: false };
+    let guard = HostGuard { op: "dashboard", port, posts: false };
     let mut response = match guard.verdict(request.method(), request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err((status, why)) => {

@@ -8,25 +8,25 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::engine::{Engine, Membership};
+use crate::engine::{GroupEngine, Membership};
 use crate::error::{GroupError, Result};
 
 /// A call, as the thread gets it.
-type Call = Box<dyn FnOnce(&mut dyn Engine) + Send>;
+type GroupCall = Box<dyn FnOnce(&mut dyn GroupEngine) + Send>;
 
 /// Makes an engine on the thread that will use it.
-pub(crate) type MakeEngine = Box<dyn FnOnce() -> Result<Box<dyn Engine>> + Send>;
+pub(crate) type MakeEngine = Box<dyn FnOnce() -> Result<Box<dyn GroupEngine>> + Send>;
 
 /// The communication thread of a rank.
 pub(crate) struct Calls {
-    sender: Option<Sender<Call>>,
+    sender: Option<Sender<GroupCall>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Calls {
     /// Starts the thread; it has its engine when this returns.
     pub fn start(make: MakeEngine) -> Result<(Calls, Membership)> {
-        let (sender, calls) = channel::<Call>();
+        let (sender, calls) = channel::<GroupCall>();
         let (ready, made) = channel();
         let work = move || {
             let mut engine = match make() {
@@ -49,15 +49,15 @@ impl Calls {
     /// Hands a call over; the result can be waited for.
     pub fn hand_over<R: Send + 'static>(
         &self,
-        call: impl FnOnce(&mut dyn Engine) -> Result<R> + Send + 'static,
+        call: impl FnOnce(&mut dyn GroupEngine) -> Result<R> + Send + 'static,
     ) -> Underway<R> {
         let (give, receiver) = channel();
-        let call: Call = Box::new(move |engine| drop(give.send(call(engine))));
+        let call: GroupCall = Box::new(move |engine| drop(give.send(call(engine))));
         if let Some(sender) = &self.sender {
             // If the thread is gone, so is the call, and whoever waits for it learns it.
             let _ = sender.send(call);
         }
-        Underway { state: State::Called(receiver) }
+        Underway { state: CallState::Called(receiver) }
     }
 
     /// Lets the thread finish what it has, and waits for it.
@@ -82,10 +82,10 @@ fn gone() -> farad_tensor::Error {
 
 /// A call that the communication thread makes while the rank goes on.
 pub struct Underway<R> {
-    state: State<R>,
+    state: CallState<R>,
 }
 
-enum State<R> {
+enum CallState<R> {
     Called(Receiver<Result<R>>),
     Done(Result<R>),
 }
@@ -93,14 +93,14 @@ enum State<R> {
 impl<R> Underway<R> {
     /// Of something that is done already.
     pub(crate) fn done(result: Result<R>) -> Underway<R> {
-        Underway { state: State::Done(result) }
+        Underway { state: CallState::Done(result) }
     }
 
     /// Waits for the result.
     pub fn wait(self) -> Result<R> {
         match self.state {
-            State::Called(receiver) => receiver.recv().unwrap_or_else(|_| Err(gone())),
-            State::Done(result) => result,
+            CallState::Called(receiver) => receiver.recv().unwrap_or_else(|_| Err(gone())),
+            CallState::Done(result) => result,
         }
     }
 }

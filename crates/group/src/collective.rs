@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use bytemuck::{cast_slice, cast_slice_mut, zeroed_vec};
 
-use crate::engine::Engine;
+use crate::engine::GroupEngine;
 use crate::error::Result;
 use crate::numbers::Summable;
 
@@ -45,7 +45,11 @@ pub fn share(len: usize, size: usize, rank: usize) -> Range<usize> {
 }
 
 /// All numbers combined, on every rank.
-pub(crate) fn all_reduce<T: Summable>(engine: &mut dyn Engine, numbers: &mut [T], by: Combine) -> Result<()> {
+pub(crate) fn all_reduce<T: Summable>(
+    engine: &mut dyn GroupEngine,
+    numbers: &mut [T],
+    by: Combine,
+) -> Result<()> {
     for part in numbers.chunks_mut((LARGEST / size_of::<T>()).max(1)) {
         let mine = reduce_part(engine, part, by)?;
         if let Some(mine) = mine {
@@ -57,7 +61,11 @@ pub(crate) fn all_reduce<T: Summable>(engine: &mut dyn Engine, numbers: &mut [T]
 }
 
 /// Reduces `part` where it is if it is small; else gives this rank's share of the result.
-fn reduce_part<T: Summable>(engine: &mut dyn Engine, part: &mut [T], by: Combine) -> Result<Option<Vec<T>>> {
+fn reduce_part<T: Summable>(
+    engine: &mut dyn GroupEngine,
+    part: &mut [T],
+    by: Combine,
+) -> Result<Option<Vec<T>>> {
     if size_of_val(part) > SMALL {
         return share_of_sum(engine, part, by).map(Some);
     }
@@ -70,14 +78,14 @@ fn reduce_part<T: Summable>(engine: &mut dyn Engine, part: &mut [T], by: Combine
 
 /// This rank's share of the combined numbers ([`share`]).
 pub(crate) fn reduce_scatter<T: Summable>(
-    engine: &mut dyn Engine,
+    engine: &mut dyn GroupEngine,
     numbers: &[T],
     by: Combine,
 ) -> Result<Vec<T>> {
     share_of_sum(engine, numbers, by)
 }
 
-fn share_of_sum<T: Summable>(engine: &mut dyn Engine, numbers: &[T], by: Combine) -> Result<Vec<T>> {
+fn share_of_sum<T: Summable>(engine: &mut dyn GroupEngine, numbers: &[T], by: Combine) -> Result<Vec<T>> {
     let place = engine.membership();
     let len = share(numbers.len(), place.size, place.rank).len();
     let mut all: Vec<T> = zeroed_vec(len * place.size);
@@ -127,13 +135,17 @@ fn fold<T: Summable>(
 }
 
 /// The numbers of rank `root`, on every rank.
-pub(crate) fn broadcast<T: Summable>(engine: &mut dyn Engine, numbers: &mut [T], root: usize) -> Result<()> {
+pub(crate) fn broadcast<T: Summable>(
+    engine: &mut dyn GroupEngine,
+    numbers: &mut [T],
+    root: usize,
+) -> Result<()> {
     let bytes: &mut [u8] = cast_slice_mut(numbers);
     bytes.chunks_mut(LARGEST).try_for_each(|part| engine.broadcast(part, root))
 }
 
 /// Everybody's numbers, however many each gives.
-pub(crate) fn all_gather<T: Summable>(engine: &mut dyn Engine, mine: &[T]) -> Result<Vec<Vec<T>>> {
+pub(crate) fn all_gather<T: Summable>(engine: &mut dyn GroupEngine, mine: &[T]) -> Result<Vec<Vec<T>>> {
     let lengths = all_lengths(engine, size_of_val(mine))?;
     let mut all: Vec<T> = zeroed_vec(lengths.iter().sum::<usize>() / size_of::<T>());
     engine.all_gather(cast_slice(mine), &lengths, cast_slice_mut(&mut all))?;
@@ -141,7 +153,11 @@ pub(crate) fn all_gather<T: Summable>(engine: &mut dyn Engine, mine: &[T]) -> Re
 }
 
 /// Everybody's numbers on rank `root`; nothing elsewhere.
-pub(crate) fn gather<T: Summable>(engine: &mut dyn Engine, mine: &[T], root: usize) -> Result<Vec<Vec<T>>> {
+pub(crate) fn gather<T: Summable>(
+    engine: &mut dyn GroupEngine,
+    mine: &[T],
+    root: usize,
+) -> Result<Vec<Vec<T>>> {
     let lengths = all_lengths(engine, size_of_val(mine))?;
     let is_root = engine.membership().rank == root;
     let room = if is_root { lengths.iter().sum::<usize>() / size_of::<T>() } else { 0 };
@@ -151,7 +167,7 @@ pub(crate) fn gather<T: Summable>(engine: &mut dyn Engine, mine: &[T], root: usi
 }
 
 /// How many bytes each rank gives.
-fn all_lengths(engine: &mut dyn Engine, mine: usize) -> Result<Vec<usize>> {
+fn all_lengths(engine: &mut dyn GroupEngine, mine: usize) -> Result<Vec<usize>> {
     let size = engine.membership().size;
     let mut all = vec![0u64; size];
     engine.all_gather(cast_slice(&[mine as u64]), &vec![8; size], cast_slice_mut(&mut all))?;

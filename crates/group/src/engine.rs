@@ -20,7 +20,7 @@ pub struct Membership {
 }
 
 /// Moves bytes between ranks. Only the communication thread of a rank calls it.
-pub(crate) trait Engine {
+pub(crate) trait GroupEngine {
     /// Where this rank stands.
     fn membership(&self) -> Membership;
 

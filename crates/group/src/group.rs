@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::{Calls, Underway};
 use crate::collective::{self, Combine};
-use crate::engine::{Engine, Membership};
+use crate::engine::{GroupEngine, Membership};
 use crate::error::{GroupError, Result};
 use crate::numbers::Summable;
 use crate::threads::{Rendezvous, ThreadEngine};
@@ -17,10 +17,10 @@ use farad_tensor::ENVIRONMENT;
 /// Every rank makes the same calls in the same order; a call returns when all ranks that it needs have made it. In a group
 /// of one all calls return at once.
 #[derive(Clone)]
-pub struct Group(Arc<Member>);
+pub struct Group(Arc<GroupMember>);
 
 /// One rank.
-struct Member {
+struct GroupMember {
     /// No two ranks of a process have the same.
     identity: u64,
     membership: Membership,
@@ -32,7 +32,7 @@ struct Member {
     rendezvous: Option<Arc<Rendezvous>>,
 }
 
-impl Drop for Member {
+impl Drop for GroupMember {
     fn drop(&mut self) {
         // Others must not wait for a rank that is unwinding.
         if let Some(rendezvous) = self.rendezvous.as_ref().filter(|_| std::thread::panicking()) {
@@ -62,7 +62,7 @@ impl Group {
     pub fn alone() -> Group {
         let host = "this machine".to_string();
         let membership = Membership { rank: 0, size: 1, local_rank: 0, local_size: 1, host: host.clone() };
-        Group(Arc::new(Member {
+        Group(Arc::new(GroupMember {
             membership,
             hosts: vec![host],
             calls: None,
@@ -88,7 +88,7 @@ impl Group {
             let (calls, membership) = Calls::start(Box::new(move || Ok(Box::new(engine))))?;
             let (hosts, rendezvous) = (vec![host; size], Some(rendezvous.clone()));
             let (calls, identity) = (Some(calls), identity());
-            ranks.push(Group(Arc::new(Member { membership, hosts, calls, rendezvous, identity })));
+            ranks.push(Group(Arc::new(GroupMember { membership, hosts, calls, rendezvous, identity })));
         }
         Ok(ranks)
     }
@@ -259,7 +259,7 @@ impl Group {
     fn start<R: Send + 'static>(
         &self,
         alone: Option<R>,
-        call: impl FnOnce(&mut dyn Engine) -> Result<R> + Send + 'static,
+        call: impl FnOnce(&mut dyn GroupEngine) -> Result<R> + Send + 'static,
     ) -> Underway<R> {
         match (&self.0.calls, alone) {
             (Some(calls), _) => calls.hand_over(call),
@@ -328,11 +328,11 @@ impl std::fmt::Debug for Group {
 /// The world of processes that were started together.
 #[cfg(feature = "mpi")]
 fn world_of(_: usize) -> Result<Group> {
-    let make = || Ok(Box::new(crate::mpi::MpiEngine::new()?) as Box<dyn Engine>);
+    let make = || Ok(Box::new(crate::mpi::MpiEngine::new()?) as Box<dyn GroupEngine>);
     let (calls, membership) = Calls::start(Box::new(make))?;
     let hosts = vec![membership.host.clone()];
     let (calls, identity) = (Some(calls), identity());
-    let alone = Group(Arc::new(Member { membership, hosts, calls, rendezvous: None, identity }));
+    let alone = Group(Arc::new(GroupMember { membership, hosts, calls, rendezvous: None, identity }));
     let hosts = alone.all_texts(&alone.membership().host)?;
     let mut member = Arc::into_inner(alone.0).expect("nobody else has it");
     member.hosts = hosts;

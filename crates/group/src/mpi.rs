@@ -13,7 +13,7 @@ use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use crate::engine::{Engine, Membership};
+use crate::engine::{GroupEngine, Membership};
 use crate::error::{GroupError, Result};
 
 /// How long MPI may take to end all ranks before this process ends itself.
@@ -74,7 +74,7 @@ fn counts(lengths: &[usize]) -> (Vec<i32>, Vec<i32>) {
     (lengths.iter().map(|&length| length as i32).collect(), starts)
 }
 
-impl Engine for MpiEngine {
+impl GroupEngine for MpiEngine {
     fn membership(&self) -> Membership {
         self.membership.clone()
     }

@@ -7,16 +7,16 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use crate::engine::{Engine, Membership};
+use crate::engine::{GroupEngine, Membership};
 use crate::error::{GroupError, Result};
 
 /// Where the ranks of a process meet.
 pub(crate) struct Rendezvous {
-    table: Mutex<Table>,
+    table: Mutex<ExchangeTable>,
     changed: Condvar,
 }
 
-struct Table {
+struct ExchangeTable {
     /// What each rank put down for this call.
     bytes: Vec<Option<Arc<Vec<u8>>>>,
     /// Ranks that have put something down.
@@ -29,7 +29,7 @@ struct Table {
 
 impl Rendezvous {
     pub fn new(size: usize) -> Arc<Rendezvous> {
-        let table = Table { bytes: vec![None; size], arrived: 0, left: 0, gone: None };
+        let table = ExchangeTable { bytes: vec![None; size], arrived: 0, left: 0, gone: None };
         Arc::new(Rendezvous { table: Mutex::new(table), changed: Condvar::new() })
     }
 
@@ -39,7 +39,7 @@ impl Rendezvous {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ExchangeTable> {
         // A table is never left half-changed.
         self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -47,9 +47,9 @@ impl Rendezvous {
     /// Waits until something is so, or a rank is gone.
     fn until<'a>(
         &self,
-        mut table: MutexGuard<'a, Table>,
-        is: impl Fn(&Table) -> bool,
-    ) -> Result<MutexGuard<'a, Table>> {
+        mut table: MutexGuard<'a, ExchangeTable>,
+        is: impl Fn(&ExchangeTable) -> bool,
+    ) -> Result<MutexGuard<'a, ExchangeTable>> {
         while !is(&table) {
             if let Some((rank, reason)) = &table.gone {
                 return Err(GroupError::Lost { rank: *rank, reason: reason.clone() }.into());
@@ -101,7 +101,7 @@ impl Drop for ThreadEngine {
     }
 }
 
-impl Engine for ThreadEngine {
+impl GroupEngine for ThreadEngine {
     fn membership(&self) -> Membership {
         self.membership.clone()
     }

@@ -1,24 +1,24 @@
 //! Who is answered: this machine, or whoever has the token.
 //!
 //! Without a token the server listens on this machine only, and other sites' pages are refused like in the dashboard
-//! ([`Guard`]). With one, requests must carry it; the page and its files need none, since they say nothing. Start at
-//! [`Access::verdict`].
+//! ([`HostGuard`]). With one, requests must carry it; the page and its files need none, since they say nothing. Start at
+//! [`AccessRule::verdict`].
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use farad_web::Guard;
+use farad_web::HostGuard;
 
 /// What decides who is answered.
 #[derive(Clone, Debug)]
-pub struct Access {
-    guard: Guard,
+pub struct AccessRule {
+    guard: HostGuard,
     token: Option<String>,
 }
 
-impl Access {
+impl AccessRule {
     /// For a server on a port.
-    pub fn new(port: u16, token: Option<String>) -> Access {
-        Access { guard: Guard { op: "serve", port, posts: true }, token }
+    pub fn new(port: u16, token: Option<String>) -> AccessRule {
+        AccessRule { guard: HostGuard { op: "serve", port, posts: true }, token }
     }
 
     /// Whether a request is answered; if not, how and why.
@@ -66,7 +66,7 @@ fn same(a: &str, b: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn status(access: &Access, path: &str, fields: &[(&'static str, &'static str)]) -> Option<u16> {
+    fn status(access: &AccessRule, path: &str, fields: &[(&'static str, &'static str)]) -> Option<u16> {
         let mut headers = HeaderMap::new();
         fields.iter().for_each(|(name, value)| {
             headers.append(*name, value.parse().unwrap());
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn without_a_token_only_this_machine_is_answered() {
-        let access = Access::new(8018, None);
+        let access = AccessRule::new(8018, None);
         assert_eq!(status(&access, "/predict", &[("host", "127.0.0.1:8018")]), None);
         assert_eq!(status(&access, "/predict", &[("host", "evil.example:8018")]), Some(403));
         let foreign = [("host", "127.0.0.1:8018"), ("origin", "http://evil.example")];
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn with_a_token_any_host_is_answered_that_has_it() {
-        let access = Access::new(8018, Some("secret".into()));
+        let access = AccessRule::new(8018, Some("secret".into()));
         let with = |token| status(&access, "/predict", &[("host", "box:8018"), ("authorization", token)]);
         assert_eq!(with("Bearer secret"), None);
         for wrong in ["Bearer secre", "Bearer secrets", "secret", "Bearer ", "Basic secret"] {

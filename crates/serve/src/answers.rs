@@ -7,45 +7,45 @@ use serde_json::{Value, json};
 
 /// Why a request gets no answer.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct RequestRefusal {
     status: StatusCode,
     message: String,
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// The request is wrong.
-    pub fn wrong(message: impl Into<String>) -> Refusal {
-        Refusal { status: StatusCode::BAD_REQUEST, message: message.into() }
+    pub fn wrong(message: impl Into<String>) -> RequestRefusal {
+        RequestRefusal { status: StatusCode::BAD_REQUEST, message: message.into() }
     }
 
     /// It is too large.
-    pub fn large(message: impl Into<String>) -> Refusal {
-        Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, message: message.into() }
+    pub fn large(message: impl Into<String>) -> RequestRefusal {
+        RequestRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, message: message.into() }
     }
 
     /// There are too many.
-    pub fn busy(message: impl Into<String>) -> Refusal {
-        Refusal { status: StatusCode::SERVICE_UNAVAILABLE, message: message.into() }
+    pub fn busy(message: impl Into<String>) -> RequestRefusal {
+        RequestRefusal { status: StatusCode::SERVICE_UNAVAILABLE, message: message.into() }
     }
 
     /// It took too long.
-    pub fn late(message: impl Into<String>) -> Refusal {
-        Refusal { status: StatusCode::GATEWAY_TIMEOUT, message: message.into() }
+    pub fn late(message: impl Into<String>) -> RequestRefusal {
+        RequestRefusal { status: StatusCode::GATEWAY_TIMEOUT, message: message.into() }
     }
 
     /// There is no such address, or not for this model.
-    pub fn missing(message: impl Into<String>) -> Refusal {
-        Refusal { status: StatusCode::NOT_FOUND, message: message.into() }
+    pub fn missing(message: impl Into<String>) -> RequestRefusal {
+        RequestRefusal { status: StatusCode::NOT_FOUND, message: message.into() }
     }
 
     /// The server's own fault.
-    pub fn failed(message: impl Into<String>) -> Refusal {
-        Refusal { status: StatusCode::INTERNAL_SERVER_ERROR, message: message.into() }
+    pub fn failed(message: impl Into<String>) -> RequestRefusal {
+        RequestRefusal { status: StatusCode::INTERNAL_SERVER_ERROR, message: message.into() }
     }
 
     /// As others have decided it.
-    pub fn with(status: StatusCode, message: impl Into<String>) -> Refusal {
-        Refusal { status, message: message.into() }
+    pub fn with(status: StatusCode, message: impl Into<String>) -> RequestRefusal {
+        RequestRefusal { status, message: message.into() }
     }
 
     /// As JSON.
@@ -55,7 +55,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for RequestRefusal {
     fn into_response(self) -> Response {
         let mut response = (self.status, json_text(&self.object())).into_response();
         if self.status == StatusCode::SERVICE_UNAVAILABLE {

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::answers::{Refusal, json_text};
-use crate::limits::Limits;
+use crate::answers::{RequestRefusal, json_text};
+use crate::limits::ServeLimits;
 use crate::pieces::Pieces;
-use crate::text::{Piece, TextEnd, TextJob};
+use crate::text::{TextEnd, TextJob, TextPiece};
 
 /// Tokens of an answer if the request does not say.
 const TOKENS: usize = 128;
@@ -35,7 +35,7 @@ pub enum ChatForm {
 /// A request, of either form. Other fields are ignored.
 #[derive(Debug, Deserialize)]
 struct ChatRequest {
-    messages: Option<Vec<ChatMessage>>,
+    messages: Option<Vec<RequestMessage>>,
     prompt: Option<String>,
     #[serde(alias = "max_completion_tokens")]
     max_tokens: Option<usize>,
@@ -49,7 +49,7 @@ struct ChatRequest {
 }
 
 #[derive(Debug, Deserialize)]
-struct ChatMessage {
+struct RequestMessage {
     content: String,
 }
 
@@ -65,7 +65,7 @@ enum StopTexts {
 pub struct ChatOrder {
     /// For the model's queue.
     pub job: TextJob,
-    pieces: mpsc::Receiver<Piece>,
+    pieces: mpsc::Receiver<TextPiece>,
     stream: bool,
     head: AnswerHead,
 }
@@ -86,24 +86,32 @@ impl ChatOrder {
         body: &[u8],
         model: &str,
         number: u64,
-        limits: Limits,
-    ) -> Result<ChatOrder, Refusal> {
-        let asked: ChatRequest = serde_json::from_slice(body)
-            .map_err(|error| Refusal::wrong(format!("serve: the body is not such a request: {error}")))?;
+        limits: ServeLimits,
+    ) -> Result<ChatOrder, RequestRefusal> {
+        let asked: ChatRequest = serde_json::from_slice(body).map_err(|error| {
+            RequestRefusal::wrong(format!("serve: the body is not such a request: {error}"))
+        })?;
         let prompt = match (form, asked.messages, asked.prompt) {
             (ChatForm::Chat, Some(messages), _) if !messages.is_empty() => {
                 messages.into_iter().map(|message| message.content).collect::<Vec<_>>().join("\n")
             }
-            (ChatForm::Chat, ..) => return Err(Refusal::wrong("serve: the request has no `messages`")),
+            (ChatForm::Chat, ..) => {
+                return Err(RequestRefusal::wrong("serve: the request has no `messages`"));
+            }
             (ChatForm::Prompt, _, Some(prompt)) => prompt,
-            (ChatForm::Prompt, ..) => return Err(Refusal::wrong("serve: the request has no `prompt`")),
+            (ChatForm::Prompt, ..) => {
+                return Err(RequestRefusal::wrong("serve: the request has no `prompt`"));
+            }
         };
         if asked.n.is_some_and(|n| n != 1) {
-            return Err(Refusal::wrong("serve: one answer per request is made, `n` must be 1"));
+            return Err(RequestRefusal::wrong("serve: one answer per request is made, `n` must be 1"));
         }
         let tokens = asked.max_tokens.unwrap_or(TOKENS);
         if !(1..=limits.tokens).contains(&tokens) {
-            return Err(Refusal::wrong(format!("serve: max_tokens is {tokens} vs 1 to {}", limits.tokens)));
+            return Err(RequestRefusal::wrong(format!(
+                "serve: max_tokens is {tokens} vs 1 to {}",
+                limits.tokens
+            )));
         }
         let stops = match asked.stop {
             None => vec![],
@@ -111,7 +119,10 @@ impl ChatOrder {
             Some(StopTexts::Several(texts)) => texts,
         };
         if stops.len() > STOPS {
-            return Err(Refusal::wrong(format!("serve: {} texts in `stop` vs {STOPS} at most", stops.len())));
+            return Err(RequestRefusal::wrong(format!(
+                "serve: {} texts in `stop` vs {STOPS} at most",
+                stops.len()
+            )));
         }
         let usual = Sampling::default();
         let sampling = Sampling {
@@ -120,7 +131,7 @@ impl ChatOrder {
             seed: asked.seed.unwrap_or(number),
             ..usual
         };
-        sampling.check().map_err(|error| Refusal::wrong(error.to_string()))?;
+        sampling.check().map_err(|error| RequestRefusal::wrong(error.to_string()))?;
         let (sender, pieces) = mpsc::channel(WAITING);
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let head = AnswerHead { form, model: model.into(), number, created };
@@ -136,7 +147,7 @@ impl ChatOrder {
 
 /// An answer to come.
 pub struct ChatAnswer {
-    pieces: mpsc::Receiver<Piece>,
+    pieces: mpsc::Receiver<TextPiece>,
     stream: bool,
     head: AnswerHead,
 }
@@ -148,14 +159,14 @@ impl ChatAnswer {
     }
 
     /// The whole text.
-    pub async fn whole(mut self) -> Result<Response, Refusal> {
+    pub async fn whole(mut self) -> Result<Response, RequestRefusal> {
         let mut text = String::new();
         loop {
             match self.pieces.recv().await {
-                Some(Piece::Text(more)) => text += &more,
-                Some(Piece::End(end)) => return Ok(json_text(&self.head.whole(&text, &end))),
-                Some(Piece::Failed(why)) => return Err(Refusal::wrong(why)),
-                None => return Err(Refusal::busy("serve: the server is ending")),
+                Some(TextPiece::Text(more)) => text += &more,
+                Some(TextPiece::End(end)) => return Ok(json_text(&self.head.whole(&text, &end))),
+                Some(TextPiece::Failed(why)) => return Err(RequestRefusal::wrong(why)),
+                None => return Err(RequestRefusal::busy("serve: the server is ending")),
             }
         }
     }
@@ -164,10 +175,10 @@ impl ChatAnswer {
     pub fn streamed(self) -> Response {
         let head = self.head;
         let event = |value: Value| Event::default().data(value.to_string());
-        let make = move |piece: Piece| match piece {
-            Piece::Text(text) => vec![event(head.part(Some(&text), None))],
-            Piece::End(end) => vec![event(head.part(None, Some(&end))), Event::default().data("[DONE]")],
-            Piece::Failed(why) => vec![event(Refusal::wrong(why).object())],
+        let make = move |piece: TextPiece| match piece {
+            TextPiece::Text(text) => vec![event(head.part(Some(&text), None))],
+            TextPiece::End(end) => vec![event(head.part(None, Some(&end))), Event::default().data("[DONE]")],
+            TextPiece::Failed(why) => vec![event(RequestRefusal::wrong(why).object())],
         };
         Sse::new(Pieces::new(self.pieces, make)).keep_alive(KeepAlive::default()).into_response()
     }
@@ -224,7 +235,7 @@ mod tests {
     use super::*;
 
     fn read(form: ChatForm, body: &str) -> Result<TextJob, String> {
-        let order = ChatOrder::of(form, body.as_bytes(), "m", 7, Limits::default());
+        let order = ChatOrder::of(form, body.as_bytes(), "m", 7, ServeLimits::default());
         order
             .map(|order| order.job)
             .map_err(|refusal| refusal.object()["error"]["message"].as_str().unwrap().to_string())

@@ -5,13 +5,13 @@
 //! `chat` speaks the form of the OpenAI API, `access` decides who is answered, `answers` has the form of answers and errors, and
 //! `page/` is a page to try it.
 //!
-//! Invariants: nothing grows with the number of requests, since the queue, the bodies and the times are bounded ([`Limits`]);
+//! Invariants: nothing grows with the number of requests, since the queue, the bodies and the times are bounded ([`ServeLimits`]);
 //! and only this machine is answered unless there is a token. Start at [`Server::open`].
 //!
 //! ```no_run
-//! use farad_serve::{ServeOptions, Served, Server};
+//! use farad_serve::{Listening, Served, Server};
 //! let digits = Served::samples("digits", || Ok(Box::new(farad::load_run("runs/mnist-1")?)));
-//! let server = Server::open(ServeOptions::default(), digits)?;
+//! let server = Server::open(Listening::default(), digits)?;
 //! println!("{}", server.address());
 //! server.serve(&farad::run::Stop::new())?; // until somebody sets the flag
 //! # Ok::<(), farad_serve::Error>(())
@@ -30,7 +30,7 @@ mod samples;
 mod text;
 
 pub use error::{Error, Result};
-pub use limits::Limits;
+pub use limits::ServeLimits;
 pub use model::Served;
 
 use std::io::ErrorKind;
@@ -48,7 +48,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Where and how to listen.
 #[derive(Clone, Debug)]
-pub struct ServeOptions {
+pub struct Listening {
     /// The address to listen on; anything but this machine's own needs a token.
     pub host: IpAddr,
     /// The port; 0 is any that is free.
@@ -56,12 +56,12 @@ pub struct ServeOptions {
     /// What requests must carry: `Authorization: Bearer TOKEN`.
     pub token: Option<String>,
     /// How much and how long.
-    pub limits: Limits,
+    pub limits: ServeLimits,
 }
 
-impl Default for ServeOptions {
-    fn default() -> ServeOptions {
-        ServeOptions { host: Ipv4Addr::LOCALHOST.into(), port: 0, token: None, limits: Limits::default() }
+impl Default for Listening {
+    fn default() -> Listening {
+        Listening { host: Ipv4Addr::LOCALHOST.into(), port: 0, token: None, limits: ServeLimits::default() }
     }
 }
 
@@ -69,13 +69,13 @@ impl Default for ServeOptions {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    options: ServeOptions,
+    options: Listening,
     model: ModelThread,
 }
 
 impl Server {
     /// Takes a port, opens the model on a thread of its own, and lets it compute once.
-    pub fn open(options: ServeOptions, served: Served) -> Result<Server> {
+    pub fn open(options: Listening, served: Served) -> Result<Server> {
         let asked = SocketAddr::new(options.host, options.port);
         if !options.host.is_loopback() && options.token.is_none() {
             return Err(Error::NoToken { host: options.host });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Bounds of a server. What goes beyond them is refused with the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServeLimits {
     /// Bytes of a request's body.
     pub body: usize,
     /// Samples of a request.
@@ -21,9 +21,9 @@ pub struct Limits {
     pub texts: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ServeLimits {
+    fn default() -> ServeLimits {
+        ServeLimits {
             body: 16 << 20,
             samples: 4096,
             batch: 64,

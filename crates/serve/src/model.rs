@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
-use crate::limits::Limits;
+use crate::limits::ServeLimits;
 use crate::predictions::{self, SamplesJob};
 use crate::text::{self, TextJob};
 
@@ -103,7 +103,7 @@ pub struct ModelThread {
 
 impl ModelThread {
     /// Opens the model and waits until it is ready.
-    pub fn start(served: Served, limits: Limits) -> Result<ModelThread> {
+    pub fn start(served: Served, limits: ServeLimits) -> Result<ModelThread> {
         let (ready, opened) = oneshot::channel();
         let (thread, queue) = match served.open {
             ServedKind::Samples(open) => {

@@ -10,7 +10,7 @@ use farad::{Device, Tensor};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Result;
-use crate::limits::Limits;
+use crate::limits::ServeLimits;
 
 /// Samples of one request. Each has as many numbers as the model's inputs say.
 pub struct SamplesJob {
@@ -21,7 +21,7 @@ pub struct SamplesJob {
 }
 
 /// Computes every size of batch once, so that no request waits for a plan.
-pub fn warm(model: &dyn Predictor, limits: Limits) -> Result<()> {
+pub fn warm(model: &dyn Predictor, limits: ServeLimits) -> Result<()> {
     let sample = vec![0.0; model.signature().inputs.shape().numel()];
     let mut size = 1;
     while size <= limits.batch.next_power_of_two() {
@@ -32,7 +32,7 @@ pub fn warm(model: &dyn Predictor, limits: Limits) -> Result<()> {
 }
 
 /// Answers until nobody can ask any more.
-pub fn work(model: &dyn Predictor, mut jobs: mpsc::Receiver<SamplesJob>, limits: Limits) {
+pub fn work(model: &dyn Predictor, mut jobs: mpsc::Receiver<SamplesJob>, limits: ServeLimits) {
     while let Some(first) = jobs.blocking_recv() {
         let mut count = first.samples.len();
         let mut batch = vec![first];
@@ -48,7 +48,7 @@ pub fn work(model: &dyn Predictor, mut jobs: mpsc::Receiver<SamplesJob>, limits:
 }
 
 /// Answers requests as one batch; if that fails, one by one.
-fn answer(model: &dyn Predictor, jobs: Vec<SamplesJob>, limits: Limits) {
+fn answer(model: &dyn Predictor, jobs: Vec<SamplesJob>, limits: ServeLimits) {
     let rows: Vec<&[f32]> = jobs.iter().flat_map(|job| &job.samples).map(Vec::as_slice).collect();
     let said = predicted(model, &rows, limits);
     tracing::debug!(requests = jobs.len(), samples = rows.len(), "a batch");
@@ -71,7 +71,7 @@ fn answer(model: &dyn Predictor, jobs: Vec<SamplesJob>, limits: Limits) {
 fn predicted(
     model: &dyn Predictor,
     rows: &[&[f32]],
-    limits: Limits,
+    limits: ServeLimits,
 ) -> std::result::Result<Vec<Prediction>, String> {
     let all =
         || rows.chunks(limits.batch.max(1)).map(|part| together(model, part)).collect::<Result<Vec<_>>>();
@@ -155,7 +155,7 @@ mod tests {
             answers.push(answer);
         }
         drop(queue);
-        work(&model, jobs, Limits::default());
+        work(&model, jobs, ServeLimits::default());
         let said: Vec<Vec<f64>> =
             answers.into_iter().map(|answer| numbers(answer.blocking_recv().unwrap().unwrap())).collect();
         assert_eq!(said, [vec![3.0], vec![7.0, 11.0], vec![15.0], vec![]]);
@@ -167,14 +167,14 @@ mod tests {
         let model = sums();
         let (good, answered) = job(&[[1.0, 1.0]]);
         let (bad, failed) = job(&[[-1.0, 1.0]]);
-        answer(&model, vec![good, bad], Limits::default());
+        answer(&model, vec![good, bad], ServeLimits::default());
         assert_eq!(numbers(answered.blocking_recv().unwrap().unwrap()), [2.0]);
         assert!(failed.blocking_recv().unwrap().unwrap_err().contains("panicked"));
     }
 
     #[test]
     fn many_samples_come_in_several_batches() {
-        let (model, limits) = (sums(), Limits { batch: 4, ..Limits::default() });
+        let (model, limits) = (sums(), ServeLimits { batch: 4, ..ServeLimits::default() });
         let rows: Vec<[f32; 2]> = (0..9).map(|n| [n as f32, 0.0]).collect();
         let rows: Vec<&[f32]> = rows.iter().map(|row| &row[..]).collect();
         let said = numbers(predicted(&model, &rows, limits).unwrap());

@@ -1,6 +1,6 @@
 //! Which address is answered by what.
 //!
-//! Invariant: every request passes [`Access::verdict`] before anything else looks at it, and every answer leaves through
+//! Invariant: every request passes [`AccessRule::verdict`] before anything else looks at it, and every answer leaves through
 //! [`protect`]. Start at [`router`].
 
 use std::net::SocketAddr;
@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
-use crate::ServeOptions;
-use crate::access::Access;
-use crate::answers::{Refusal, json_text};
+use crate::Listening;
+use crate::access::AccessRule;
+use crate::answers::{RequestRefusal, json_text};
 use crate::chat::{ChatForm, ChatOrder};
-use crate::limits::Limits;
+use crate::limits::ServeLimits;
 use crate::model::{Facts, ModelThread, RequestQueue};
 use crate::predictions::SamplesJob;
 use crate::samples;
@@ -40,26 +40,26 @@ const STYLE: &str = include_str!("page/style.css");
 pub struct ServingState {
     facts: Arc<Facts>,
     queue: RequestQueue,
-    limits: Limits,
-    access: Arc<Access>,
+    limits: ServeLimits,
+    access: Arc<AccessRule>,
     /// Counts requests for text.
     number: Arc<AtomicU64>,
 }
 
 impl ServingState {
     /// Of a model at an address.
-    pub fn new(model: &ModelThread, options: &ServeOptions, address: SocketAddr) -> ServingState {
+    pub fn new(model: &ModelThread, options: &Listening, address: SocketAddr) -> ServingState {
         ServingState {
             facts: model.facts().clone(),
             queue: model.queue(),
             limits: options.limits,
-            access: Arc::new(Access::new(address.port(), options.token.clone())),
+            access: Arc::new(AccessRule::new(address.port(), options.token.clone())),
             number: Arc::default(),
         }
     }
 }
 
-type Answer = Result<Response, Refusal>;
+type Answer = Result<Response, RequestRefusal>;
 
 /// All addresses.
 pub fn router(shared: ServingState) -> Router {
@@ -74,7 +74,7 @@ pub fn router(shared: ServingState) -> Router {
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completion))
         .fallback(async || {
-            Refusal::missing("serve: there is nothing here\nhelp: GET /model says what is served")
+            RequestRefusal::missing("serve: there is nothing here\nhelp: GET /model says what is served")
         })
         .layer(from_fn_with_state(shared.clone(), guarded))
         .with_state(shared)
@@ -85,7 +85,7 @@ async fn guarded(State(shared): State<ServingState>, request: Request, next: Nex
     let verdict = shared.access.verdict(request.method(), request.uri(), request.headers());
     let mut response = match verdict {
         Ok(()) => next.run(request).await,
-        Err((status, why)) => Refusal::with(status, why).into_response(),
+        Err((status, why)) => RequestRefusal::with(status, why).into_response(),
     };
     protect(response.headers_mut());
     response
@@ -108,26 +108,31 @@ async fn models(State(shared): State<ServingState>) -> Response {
 /// `POST /predict[?top=N]`: JSON, a picture, or a form with pictures.
 async fn predict(State(shared): State<ServingState>, RawQuery(query): RawQuery, request: Request) -> Answer {
     let (Some(signature), RequestQueue::Samples(queue)) = (&shared.facts.signature, &shared.queue) else {
-        return Err(Refusal::missing("serve: this is a language model\nhelp: POST /v1/chat/completions"));
+        return Err(RequestRefusal::missing(
+            "serve: this is a language model\nhelp: POST /v1/chat/completions",
+        ));
     };
     let top = top(query.as_deref())?;
     let samples = samples_of(request, signature, shared.limits).await?;
     let (reply, answer) = oneshot::channel();
     queue.try_send(SamplesJob { samples, reply }).map_err(|error| full(&error, shared.limits))?;
     let said = tokio::time::timeout(shared.limits.time, answer).await.map_err(|_| too_late(shared.limits))?;
-    let said = said.map_err(|_| Refusal::busy("serve: the server is ending"))?.map_err(Refusal::failed)?;
+    let said = said
+        .map_err(|_| RequestRefusal::busy("serve: the server is ending"))?
+        .map_err(RequestRefusal::failed)?;
     let all: Vec<Value> = said.iter().map(|said| said.object(&signature.outputs, top).into()).collect();
     Ok(json_text(&json!({ "predictions": all })))
 }
 
 /// How many classes a query asks for.
-fn top(query: Option<&str>) -> Result<Option<usize>, Refusal> {
+fn top(query: Option<&str>) -> Result<Option<usize>, RequestRefusal> {
     let asked = query.unwrap_or_default().split('&').find_map(|part| part.strip_prefix("top="));
     let read = |text: &str| text.parse().ok().filter(|&top| top > 0);
     match asked {
         None => Ok(None),
         Some(text) => {
-            let say = || Refusal::wrong(format!("serve: top takes a whole number from 1 on, not `{text}`"));
+            let say =
+                || RequestRefusal::wrong(format!("serve: top takes a whole number from 1 on, not `{text}`"));
             read(text).map(Some).ok_or_else(say)
         }
     }
@@ -137,8 +142,8 @@ fn top(query: Option<&str>) -> Result<Option<usize>, Refusal> {
 async fn samples_of(
     request: Request,
     signature: &Signature,
-    limits: Limits,
-) -> Result<Vec<Vec<f32>>, Refusal> {
+    limits: ServeLimits,
+) -> Result<Vec<Vec<f32>>, RequestRefusal> {
     let kind = kind(request.headers());
     let (head, body) = request.into_parts();
     let body = whole(&head.headers, body, limits).await?;
@@ -155,7 +160,7 @@ async fn samples_of(
             let form = Multipart::from_request(request, &()).await;
             of_form(form.map_err(|error| wrong_form(&error.to_string()))?, signature, limits).await
         }
-        other => Err(Refusal::wrong(format!(
+        other => Err(RequestRefusal::wrong(format!(
             "serve: unknown content type `{other}`\nhelp: send application/json, image/png, image/jpeg or multipart/form-data"
         ))),
     }
@@ -168,22 +173,22 @@ fn kind(headers: &HeaderMap) -> String {
 }
 
 /// The body of a request, as far as it is not too large.
-async fn whole(headers: &HeaderMap, body: Body, limits: Limits) -> Result<Bytes, Refusal> {
-    let large = || Refusal::large(format!("serve: the body has more than {} bytes", limits.body));
+async fn whole(headers: &HeaderMap, body: Body, limits: ServeLimits) -> Result<Bytes, RequestRefusal> {
+    let large = || RequestRefusal::large(format!("serve: the body has more than {} bytes", limits.body));
     let said = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if said.is_some_and(|said| said > limits.body) {
         return Err(large());
     }
     let read = tokio::time::timeout(limits.time, to_bytes(body, limits.body)).await;
-    read.map_err(|_| Refusal::late("serve: the body did not come in time"))?.map_err(|_| large())
+    read.map_err(|_| RequestRefusal::late("serve: the body did not come in time"))?.map_err(|_| large())
 }
 
 /// Every file of a form is a picture.
 async fn of_form(
     mut form: Multipart,
     signature: &Signature,
-    limits: Limits,
-) -> Result<Vec<Vec<f32>>, Refusal> {
+    limits: ServeLimits,
+) -> Result<Vec<Vec<f32>>, RequestRefusal> {
     let mut all = vec![];
     while let Some(field) = form.next_field().await.map_err(|error| wrong_form(&error.to_string()))? {
         let name = field.file_name().or(field.name()).unwrap_or("a file").to_string();
@@ -196,21 +201,21 @@ async fn of_form(
 }
 
 /// Reads a picture.
-async fn picture(name: String, bytes: Bytes, signature: &Signature) -> Result<Vec<f32>, Refusal> {
+async fn picture(name: String, bytes: Bytes, signature: &Signature) -> Result<Vec<f32>, RequestRefusal> {
     let inputs = signature.inputs.clone();
     apart(move || samples::of_picture(&name, &bytes, &inputs)).await
 }
 
 /// Does something on a thread of its own, so that other requests do not wait for a large one.
 async fn apart<T: Send + 'static>(
-    make: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Refusal> {
-    let failed = |_| Refusal::failed("serve: the request could not be read: it made the server panic");
+    make: impl FnOnce() -> Result<T, RequestRefusal> + Send + 'static,
+) -> Result<T, RequestRefusal> {
+    let failed = |_| RequestRefusal::failed("serve: the request could not be read: it made the server panic");
     tokio::task::spawn_blocking(make).await.map_err(failed)?
 }
 
-fn wrong_form(why: &str) -> Refusal {
-    Refusal::wrong(format!("serve: the form cannot be read: {why}"))
+fn wrong_form(why: &str) -> RequestRefusal {
+    RequestRefusal::wrong(format!("serve: the form cannot be read: {why}"))
 }
 
 async fn chat(State(shared): State<ServingState>, request: Request) -> Answer {
@@ -224,7 +229,7 @@ async fn completion(State(shared): State<ServingState>, request: Request) -> Ans
 /// Makes a text, and answers at its end or piece by piece.
 async fn text(shared: ServingState, form: ChatForm, request: Request) -> Answer {
     let RequestQueue::Text(queue) = &shared.queue else {
-        return Err(Refusal::missing("serve: this is no language model\nhelp: POST /predict"));
+        return Err(RequestRefusal::missing("serve: this is no language model\nhelp: POST /predict"));
     };
     let (head, body) = request.into_parts();
     let body = whole(&head.headers, body, shared.limits).await?;
@@ -238,18 +243,20 @@ async fn text(shared: ServingState, form: ChatForm, request: Request) -> Answer 
     tokio::time::timeout(shared.limits.time, answer.whole()).await.map_err(|_| too_late(shared.limits))?
 }
 
-fn full<T>(error: &TrySendError<T>, limits: Limits) -> Refusal {
+fn full<T>(error: &TrySendError<T>, limits: ServeLimits) -> RequestRefusal {
     match error {
-        TrySendError::Full(_) => Refusal::busy(format!(
+        TrySendError::Full(_) => RequestRefusal::busy(format!(
             "serve: {} requests are waiting already\nhelp: try again later",
             limits.waiting
         )),
-        TrySendError::Closed(_) => Refusal::failed("serve: the model is gone\nhelp: start the server again"),
+        TrySendError::Closed(_) => {
+            RequestRefusal::failed("serve: the model is gone\nhelp: start the server again")
+        }
     }
 }
 
-fn too_late(limits: Limits) -> Refusal {
-    Refusal::late(format!(
+fn too_late(limits: ServeLimits) -> RequestRefusal {
+    RequestRefusal::late(format!(
         "serve: the answer took more than {} s\nhelp: ask for less at once",
         limits.time.as_secs()
     ))

@@ -6,47 +6,49 @@ use farad::fit::picture_sample;
 use farad::train::Inputs;
 use serde_json::Value;
 
-use crate::answers::Refusal;
-use crate::limits::Limits;
+use crate::answers::RequestRefusal;
+use crate::limits::ServeLimits;
 
 /// Samples of `{"samples": [..]}`.
-pub fn of_json(body: &[u8], inputs: &Inputs, limits: Limits) -> Result<Vec<Vec<f32>>, Refusal> {
+pub fn of_json(body: &[u8], inputs: &Inputs, limits: ServeLimits) -> Result<Vec<Vec<f32>>, RequestRefusal> {
     let value: Value = serde_json::from_slice(body)
-        .map_err(|error| Refusal::wrong(format!("serve: the body is not JSON: {error}")))?;
+        .map_err(|error| RequestRefusal::wrong(format!("serve: the body is not JSON: {error}")))?;
     let Some(samples) = value.get("samples").and_then(Value::as_array) else {
-        return Err(Refusal::wrong(format!(
+        return Err(RequestRefusal::wrong(format!(
             "serve: the body has no list `samples`\nhelp: send {{\"samples\": [..]}}, each of them {}",
             form(inputs)
         )));
     };
     check_count(samples.len(), limits)?;
     let each = |(number, sample): (usize, &Value)| {
-        of_value(sample, inputs).map_err(|why| Refusal::wrong(format!("serve: samples[{number}]: {why}")))
+        of_value(sample, inputs)
+            .map_err(|why| RequestRefusal::wrong(format!("serve: samples[{number}]: {why}")))
     };
     samples.iter().enumerate().map(each).collect()
 }
 
 /// A picture as a sample.
-pub fn of_picture(name: &str, bytes: &[u8], inputs: &Inputs) -> Result<Vec<f32>, Refusal> {
+pub fn of_picture(name: &str, bytes: &[u8], inputs: &Inputs) -> Result<Vec<f32>, RequestRefusal> {
     let Inputs::Pictures { .. } = inputs else {
         let takes = inputs.words();
-        return Err(Refusal::wrong(format!(
+        return Err(RequestRefusal::wrong(format!(
             "serve: {name}: the model takes no files, but {takes}\nhelp: send JSON"
         )));
     };
     match picture_sample(name, bytes, inputs) {
         Ok(picture) => Ok(picture.to_f32()),
-        Err(error) => Err(Refusal::wrong(error.to_string())),
+        Err(error) => Err(RequestRefusal::wrong(error.to_string())),
     }
 }
 
 /// Refuses too many samples, or none.
-pub fn check_count(count: usize, limits: Limits) -> Result<(), Refusal> {
+pub fn check_count(count: usize, limits: ServeLimits) -> Result<(), RequestRefusal> {
     match count {
-        0 => Err(Refusal::wrong("serve: there is no sample")),
-        many if many > limits.samples => {
-            Err(Refusal::large(format!("serve: too many samples: {many} vs {} at most", limits.samples)))
-        }
+        0 => Err(RequestRefusal::wrong("serve: there is no sample")),
+        many if many > limits.samples => Err(RequestRefusal::large(format!(
+            "serve: too many samples: {many} vs {} at most",
+            limits.samples
+        ))),
         _ => Ok(()),
     }
 }
@@ -129,7 +131,7 @@ mod tests {
     }
 
     fn said(body: &str, inputs: &Inputs) -> Result<Vec<Vec<f32>>, String> {
-        of_json(body.as_bytes(), inputs, Limits { samples: 3, ..Limits::default() })
+        of_json(body.as_bytes(), inputs, ServeLimits { samples: 3, ..ServeLimits::default() })
             .map_err(|refusal| refusal.object()["error"]["message"].as_str().unwrap().to_string())
     }
 

@@ -10,7 +10,7 @@ use farad_lm::train::Learned;
 use farad_lm::{Generator, Sampling};
 use tokio::sync::mpsc;
 
-use crate::limits::Limits;
+use crate::limits::ServeLimits;
 
 /// A text that is wanted.
 pub struct TextJob {
@@ -23,12 +23,12 @@ pub struct TextJob {
     /// Texts that end it; they are not part of it.
     pub stops: Vec<String>,
     /// Where the pieces go.
-    pub pieces: mpsc::Sender<Piece>,
+    pub pieces: mpsc::Sender<TextPiece>,
 }
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum TextPiece {
     /// More text.
     Text(String),
     /// The end.
@@ -62,7 +62,7 @@ struct TextInWork<'a> {
 }
 
 /// Makes texts until nobody can ask any more.
-pub fn work(learned: &Learned, mut jobs: mpsc::Receiver<TextJob>, limits: Limits) {
+pub fn work(learned: &Learned, mut jobs: mpsc::Receiver<TextJob>, limits: ServeLimits) {
     let mut texts: VecDeque<TextInWork> = VecDeque::new();
     loop {
         while texts.len() < limits.texts {
@@ -77,8 +77,8 @@ pub fn work(learned: &Learned, mut jobs: mpsc::Receiver<TextJob>, limits: Limits
         match catch_unwind(AssertUnwindSafe(|| text.advance())) {
             Ok(Ok(true)) => texts.push_back(text),
             Ok(Ok(false)) => {}
-            Ok(Err(why)) => text.send(Piece::Failed(why)),
-            Err(_) => text.send(Piece::Failed("serve: the model panicked".into())),
+            Ok(Err(why)) => text.send(TextPiece::Failed(why)),
+            Err(_) => text.send(TextPiece::Failed("serve: the model panicked".into())),
         }
     }
 }
@@ -99,7 +99,7 @@ impl<'a> TextInWork<'a> {
                 Some(TextInWork { generator, decoder, job, prompt, drawn: 0, held: String::new(), space })
             }
             Err(error) => {
-                let _ = job.pieces.blocking_send(Piece::Failed(error.to_string()));
+                let _ = job.pieces.blocking_send(TextPiece::Failed(error.to_string()));
                 None
             }
         }
@@ -129,15 +129,15 @@ impl<'a> TextInWork<'a> {
         let rest = self.held.split_off(self.held.len() - keep);
         let ready = std::mem::replace(&mut self.held, rest);
         if !ready.is_empty() {
-            self.send(Piece::Text(ready));
+            self.send(TextPiece::Text(ready));
         }
         if stopped || last {
-            self.send(Piece::End(TextEnd { stopped, prompt: self.prompt, drawn: self.drawn }));
+            self.send(TextPiece::End(TextEnd { stopped, prompt: self.prompt, drawn: self.drawn }));
         }
         Ok(!(stopped || last))
     }
 
-    fn send(&self, piece: Piece) {
+    fn send(&self, piece: TextPiece) {
         // Who has gone needs no answer.
         let _ = self.job.pieces.blocking_send(piece);
     }

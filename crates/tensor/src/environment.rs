@@ -34,6 +34,8 @@ pub struct EnvironmentVariables {
     pub unknown_fault: Option<String>,
     /// `TERM=dumb`: the terminal cannot draw a line again.
     pub dumb: bool,
+    /// `FARAD_TOKEN`: what requests to `farad serve` must carry.
+    pub token: Option<String>,
     /// How many processes `mpirun` or `srun` started together, if one of them started this one.
     pub ranks: Option<usize>,
     /// Which of these it is.
@@ -113,6 +115,7 @@ pub static ENVIRONMENT: LazyLock<EnvironmentVariables> = LazyLock::new(|| {
             .map(String::from)
             .collect(),
         dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
+        token: std::env::var("FARAD_TOKEN").ok(),
         ranks: ranks(|name| std::env::var(name).ok()),
         rank: first_number(&RANK, |name| std::env::var(name).ok()),
     }

@@ -4,7 +4,7 @@
 //! Another site may make a browser send requests here, or point its own name at 127.0.0.1 (DNS rebinding). So
 //! the `Host` must be this machine and this port, and an `Origin` must be the same. A request that the browser
 //! marks as cross-site is rejected, unless the user followed a link. Invariant: every answer has the headers in
-//! [`HEADERS`]. Start at [`Guard::verdict`].
+//! [`HEADERS`]. Start at [`HostGuard::verdict`].
 
 use axum::http::header::{HOST, HeaderName, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -43,7 +43,7 @@ pub fn protect(headers: &mut HeaderMap) {
 
 /// Who is answered by a server that listens on this machine only.
 #[derive(Clone, Copy, Debug)]
-pub struct Guard {
+pub struct HostGuard {
     /// What messages begin with: the command.
     pub op: &'static str,
     /// The server's port.
@@ -52,7 +52,7 @@ pub struct Guard {
     pub posts: bool,
 }
 
-impl Guard {
+impl HostGuard {
     /// Whether a request is answered; if not, how and why.
     pub fn verdict(
         &self,
@@ -117,7 +117,7 @@ mod tests {
             headers.append(*name, HeaderValue::from_static(value));
         }
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let guard = Guard { op: "test", port: 8017, posts: false };
+        let guard = HostGuard { op: "test", port: 8017, posts: false };
         guard.verdict(&method, &uri.parse().unwrap(), &headers).err().map(|(status, _)| status.as_u16())
     }
 
@@ -190,7 +190,7 @@ mod tests {
         for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "ODD"] {
             assert_eq!(asked(method, "/", &[("host", "127.0.0.1:8017")]), Some(405), "{method}");
         }
-        let serving = Guard { op: "test", port: 8017, posts: true };
+        let serving = HostGuard { op: "test", port: 8017, posts: true };
         assert!(serving.method(&Method::POST).is_ok() && serving.method(&Method::PUT).is_err());
     }
 

@@ -7,7 +7,7 @@ use farad::nn::{Module, Parameter};
 use farad::{DType, Device, Tensor};
 use serde_json::{Value, json};
 
-use super::family::{Family, part_sizes};
+use super::family::{ModelFamily, part_sizes};
 use crate::error::{Error, Result};
 use crate::model::Transformer;
 
@@ -35,7 +35,12 @@ impl LoraOptions {
 }
 
 /// The parts of a product in files: names without the leaf, and outputs.
-fn parts(family: &Family, model: &crate::ModelOptions, path: &str, outputs: usize) -> Vec<(String, usize)> {
+fn parts(
+    family: &ModelFamily,
+    model: &crate::ModelOptions,
+    path: &str,
+    outputs: usize,
+) -> Vec<(String, usize)> {
     let stored = family.layout.stored(&format!("{path}.weight")).expect("products have a row");
     let sizes = part_sizes(model, path, stored.names.len()).unwrap_or_else(|| vec![outputs]);
     let name = |name: &String| name.strip_suffix(".weight").unwrap_or(name).to_string();
@@ -43,7 +48,7 @@ fn parts(family: &Family, model: &crate::ModelOptions, path: &str, outputs: usiz
 }
 
 /// Refuses adapters for products that a model of so many layers does not have.
-pub(crate) fn check_targets(family: &Family, layers: usize, options: &LoraOptions) -> Result<()> {
+pub(crate) fn check_targets(family: &ModelFamily, layers: usize, options: &LoraOptions) -> Result<()> {
     let layout = family.layout;
     let products = layout.inside.iter().filter(|(own, _)| !own.starts_with("ln_"));
     let names: Vec<&str> = products.flat_map(|(_, names)| names.iter().copied()).collect();
@@ -63,7 +68,7 @@ fn ends_with(name: &str, end: &str) -> bool {
 }
 
 /// Freezes a model and gives its blocks new adapters, on its device.
-pub fn adapt(model: &mut Transformer, family: &Family, options: &LoraOptions) -> Result<()> {
+pub fn adapt(model: &mut Transformer, family: &ModelFamily, options: &LoraOptions) -> Result<()> {
     let (sizes, device) = (model.options().clone(), model.device());
     check_targets(family, sizes.layers, options)?;
     model.freeze();
@@ -80,7 +85,7 @@ pub fn adapt(model: &mut Transformer, family: &Family, options: &LoraOptions) ->
 }
 
 /// The two small products of every part that has them, by its name in files without the leaf.
-fn adapters(model: &mut Transformer, family: &Family) -> Vec<(String, [Parameter; 2])> {
+fn adapters(model: &mut Transformer, family: &ModelFamily) -> Vec<(String, [Parameter; 2])> {
     let sizes = model.options().clone();
     let mut all = vec![];
     for (path, product) in model.products() {
@@ -96,7 +101,7 @@ fn adapters(model: &mut Transformer, family: &Family) -> Vec<(String, [Parameter
 /// Writes the adapters of a model as PEFT does. `base` is what the model was before: a name or a folder.
 pub fn write_adapter(
     model: &mut Transformer,
-    family: &Family,
+    family: &ModelFamily,
     options: &LoraOptions,
     base: &str,
     folder: &Path,
@@ -136,7 +141,7 @@ pub fn write_adapter(
 
 /// Reads adapters that PEFT or this crate wrote, and gives them to a model. They stay beside the weights; see
 /// [`Transformer::merge`].
-pub fn read_adapter(model: &mut Transformer, family: &Family, folder: &Path) -> Result<()> {
+pub fn read_adapter(model: &mut Transformer, family: &ModelFamily, folder: &Path) -> Result<()> {
     let options = read_config(folder)?;
     let path = folder.join(WEIGHTS);
     let mut tensors = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::family::{BiasRule, FAMILIES, Family, WindowRule};
+use super::family::{BiasRule, FAMILIES, ModelFamily, WindowRule};
 use crate::error::{Error, Result};
 use crate::model::{
     Activation, AttentionBias, FamilyOptions, ModelOptions, NormKind, Positions, RopeScaling,
@@ -15,7 +15,7 @@ const WIDEST_HEAD: usize = 1 << 16;
 
 /// What a folder's `config.json` says.
 pub(super) struct FolderConfig {
-    pub family: &'static Family,
+    pub family: &'static ModelFamily,
     pub options: ModelOptions,
     /// Tokens that end a text.
     pub ends: Vec<u32>,
@@ -26,7 +26,7 @@ impl FolderConfig {
     pub fn read(folder: &Path, context: usize, usual: usize) -> Result<FolderConfig> {
         let config = ConfigFile::read(folder.join("config.json"))?;
         let name = config.text("model_type")?;
-        let Some(family) = Family::named(&name) else {
+        let Some(family) = ModelFamily::named(&name) else {
             let known = FAMILIES.iter().map(|family| family.name).collect::<Vec<_>>().join(", ");
             return Err(config.wrong(format!("model_type `{name}` is not known (known: {known})")));
         };
@@ -91,7 +91,7 @@ fn gpt2(config: &ConfigFile) -> Result<ModelOptions> {
     })
 }
 
-fn llama(config: &ConfigFile, family: &Family) -> Result<ModelOptions> {
+fn llama(config: &ConfigFile, family: &ModelFamily) -> Result<ModelOptions> {
     let activation = config.text_or("hidden_act", "silu")?;
     if activation != "silu" {
         return Err(config.wrong(format!("hidden_act `{activation}` is not supported (silu is)")));
@@ -133,7 +133,7 @@ fn llama(config: &ConfigFile, family: &Family) -> Result<ModelOptions> {
 }
 
 /// How many tokens are seen, and the first layer that sees only these.
-fn window(config: &ConfigFile, family: &Family, layers: usize) -> Result<(usize, usize)> {
+fn window(config: &ConfigFile, family: &ModelFamily, layers: usize) -> Result<(usize, usize)> {
     let asked = match family.window {
         WindowRule::Never => false,
         WindowRule::Given => true,

@@ -3,11 +3,11 @@
 use crate::model::{AttentionBias, ModelOptions};
 
 /// A family of models: what `model_type` of a `config.json` names.
-pub struct Family {
+pub struct ModelFamily {
     /// What `config.json` calls it.
     pub name: &'static str,
     /// What files call the parts.
-    pub(super) layout: &'static Layout,
+    pub(super) layout: &'static WeightLayout,
     /// Which products of attention add a bias.
     pub(super) bias: BiasRule,
     /// Which layers have a sliding window.
@@ -34,7 +34,7 @@ pub(super) enum WindowRule {
 }
 
 /// What files call the parts of a model.
-pub(super) struct Layout {
+pub(super) struct WeightLayout {
     /// Before all names but the head's; some files leave it out.
     pub prefix: &'static str,
     /// Before the number of a layer.
@@ -49,7 +49,7 @@ pub(super) struct Layout {
     pub ignored: &'static [&'static str],
 }
 
-static GPT2: Layout = Layout {
+static GPT2: WeightLayout = WeightLayout {
     prefix: "transformer.",
     layer: "h.",
     transposed: false,
@@ -65,7 +65,7 @@ static GPT2: Layout = Layout {
     ignored: &[".attn.bias", ".attn.masked_bias"],
 };
 
-static LLAMA: Layout = Layout {
+static LLAMA: WeightLayout = WeightLayout {
     prefix: "model.",
     layer: "layers.",
     transposed: true,
@@ -83,16 +83,16 @@ static LLAMA: Layout = Layout {
 
 /// All of them.
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 4] = [
-    Family { name: "gpt2", layout: &GPT2, bias: BiasRule::Always(AttentionBias::None), window: WindowRule::Never },
-    Family { name: "llama", layout: &LLAMA, bias: BiasRule::Asked, window: WindowRule::Never },
-    Family { name: "qwen2", layout: &LLAMA, bias: BiasRule::Always(AttentionBias::Inputs), window: WindowRule::Asked },
-    Family { name: "mistral", layout: &LLAMA, bias: BiasRule::Always(AttentionBias::None), window: WindowRule::Given },
+pub static FAMILIES: [ModelFamily; 4] = [
+    ModelFamily { name: "gpt2", layout: &GPT2, bias: BiasRule::Always(AttentionBias::None), window: WindowRule::Never },
+    ModelFamily { name: "llama", layout: &LLAMA, bias: BiasRule::Asked, window: WindowRule::Never },
+    ModelFamily { name: "qwen2", layout: &LLAMA, bias: BiasRule::Always(AttentionBias::Inputs), window: WindowRule::Asked },
+    ModelFamily { name: "mistral", layout: &LLAMA, bias: BiasRule::Always(AttentionBias::None), window: WindowRule::Given },
 ];
 
-impl Family {
+impl ModelFamily {
     /// By what `config.json` calls it.
-    pub fn named(name: &str) -> Option<&'static Family> {
+    pub fn named(name: &str) -> Option<&'static ModelFamily> {
         FAMILIES.iter().find(|family| family.name == name)
     }
 
@@ -111,7 +111,7 @@ pub(super) struct StoredParts {
     pub transposed: bool,
 }
 
-impl Layout {
+impl WeightLayout {
     /// Where a parameter of this crate is, by its path here: `h.0.attn.c_attn.weight`.
     pub fn stored(&self, path: &str) -> Option<StoredParts> {
         let (module, leaf) = path.rsplit_once('.')?;
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn parts_are_found_by_their_paths() {
-        let of = |family: &str, path: &str| Family::named(family).expect("a row").layout.stored(path);
+        let of = |family: &str, path: &str| ModelFamily::named(family).expect("a row").layout.stored(path);
         let parts = of("llama", "h.7.attn.c_attn.weight").expect("a part");
         let wanted = ["q", "k", "v"].map(|part| format!("layers.7.self_attn.{part}_proj.weight"));
         assert_eq!(parts, StoredParts { names: wanted.into(), transposed: true });

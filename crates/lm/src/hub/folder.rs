@@ -7,7 +7,7 @@ use farad::nn::Module;
 use farad::run::bytes;
 
 use super::config::FolderConfig;
-use super::family::Family;
+use super::family::ModelFamily;
 use super::shards::Shards;
 use super::template::ChatTemplate;
 use super::weights;
@@ -21,7 +21,7 @@ const USUAL_CONTEXT: usize = 4096;
 /// A folder as Hugging Face's. Nothing of the weights is in memory yet.
 pub struct HubFolder {
     path: PathBuf,
-    family: &'static Family,
+    family: &'static ModelFamily,
     options: ModelOptions,
     /// Rows of learned positions in the file.
     places: usize,
@@ -71,7 +71,7 @@ impl HubFolder {
     }
 
     /// What kind of model it is.
-    pub fn family(&self) -> &'static Family {
+    pub fn family(&self) -> &'static ModelFamily {
         self.family
     }
 

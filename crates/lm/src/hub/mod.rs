@@ -22,7 +22,7 @@ mod write;
 
 pub(crate) use adapter::check_targets;
 pub use adapter::{LoraOptions, adapt, read_adapter, write_adapter};
-pub use family::{FAMILIES, Family};
+pub use family::{FAMILIES, ModelFamily};
 pub use folder::{HubFolder, Needs};
 pub use template::{ChatMessage, ChatTemplate};
 pub(crate) use write::copy_files;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use farad::nn::{Module, Parameter};
 use farad::{DType, Device, Tensor};
 
-use super::family::{Family, part_sizes};
+use super::family::{ModelFamily, part_sizes};
 use super::shards::Shards;
 use crate::error::{Error, Result};
 use crate::model::{ModelOptions, Transformer, WeightFormat};
@@ -13,7 +13,7 @@ use crate::model::{ModelOptions, Transformer, WeightFormat};
 /// A model with the weights of files, on a device.
 pub(super) fn load(
     shards: &Shards,
-    family: &Family,
+    family: &ModelFamily,
     options: &ModelOptions,
     places: usize,
     (format, device): (WeightFormat, &Device),
@@ -71,7 +71,7 @@ pub(super) fn load(
 /// Refuses files with tensors that the model does not have.
 fn check_all_used(
     shards: &Shards,
-    family: &Family,
+    family: &ModelFamily,
     options: &ModelOptions,
     used: &BTreeSet<String>,
 ) -> Result<()> {
@@ -90,7 +90,7 @@ fn check_all_used(
 }
 
 /// The weights of a model under the names of a family.
-pub(super) fn named(model: &Transformer, family: &Family) -> Result<Vec<(String, Tensor)>> {
+pub(super) fn named(model: &Transformer, family: &ModelFamily) -> Result<Vec<(String, Tensor)>> {
     let (layout, options) = (family.layout, model.options());
     let mut all = vec![];
     for (path, parameter) in model.named_parameters() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use farad::Tensor;
 use serde_json::{Value, json};
 
-use super::family::Family;
+use super::family::ModelFamily;
 use super::weights;
 use crate::error::{Error, Result};
 use crate::model::{Positions, Transformer};
@@ -34,7 +34,7 @@ pub fn write_folder(model: &Transformer, origin: &Path, folder: &Path) -> Result
     let wrong = |what: String| Error::Config { path: source.clone(), what };
     let mut config: Value =
         serde_json::from_str(&text).map_err(|error| wrong(format!("no JSON: {error}")))?;
-    let family = config.get("model_type").and_then(Value::as_str).and_then(Family::named);
+    let family = config.get("model_type").and_then(Value::as_str).and_then(ModelFamily::named);
     let family = family.ok_or_else(|| wrong("model_type is not known".into()))?;
     std::fs::create_dir_all(folder).map_err(file(folder))?;
     let named = weights::named(model, family)?;

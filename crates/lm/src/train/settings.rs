@@ -9,7 +9,7 @@ use farad::train::{LoopSettings, moments};
 use farad::{Device, Need, Precision};
 
 use crate::error::Result;
-use crate::hub::{FAMILIES, Family, HubFolder, LoraOptions, adapt, check_targets};
+use crate::hub::{FAMILIES, HubFolder, LoraOptions, ModelFamily, adapt, check_targets};
 use crate::model::{ModelOptions, Transformer};
 use crate::tokenize::TokenizerKind;
 
@@ -146,8 +146,8 @@ impl LmSettings {
     }
 
     /// Whose names the weights have in files.
-    pub fn family(&self) -> &'static Family {
-        Family::named(&self.family).unwrap_or(&FAMILIES[0])
+    pub fn family(&self) -> &'static ModelFamily {
+        ModelFamily::named(&self.family).unwrap_or(&FAMILIES[0])
     }
 
     /// The model as it is trained, on a device: with new weights, or with published ones, and with new adapters.
