@@ -207,9 +207,7 @@ fn what_is_too_large_is_refused_before_there_is_a_run() {
         let begin = std::time::Instant::now();
         let (code, out, error) = answer(&folder, &format!("{arguments} --device cpu"));
         assert_eq!((code, out.as_str()), (Some(1), ""), "{arguments}: {error}");
-        for wanted in
-            ["error: train: too large for the device: cpu: weights ", " at least vs ", "\nhelp: take "]
-        {
+        for wanted in ["error: train: too large for the device: cpu: weights ", " at least vs ", "\nhelp: "] {
             assert!(error.contains(wanted), "{arguments}: {wanted:?} is not in {error}");
         }
         assert!(!error.contains(".rs"), "{arguments}: no source file: {error}");

@@ -41,6 +41,7 @@ chapters! {
     CustomOps "custom-ops.md"
     Data "data.md"
     Checkpoints "checkpoints.md"
+    Scale "scale.md"
     Python "python.md"
     ComingFrom "coming-from.md"
     PythonFromPytorch "python-from-pytorch.md"

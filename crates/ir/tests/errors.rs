@@ -47,7 +47,11 @@ fn dtypes() {
     refuses(Op::Gather(0), &[f32([0]), index], nothing);
     let matmul = Op::Contract(Arc::new(Contraction::matmul(&[], 2, 2, 2)));
     let whole = of(DType::I32, [2, 2]);
-    refuses(matmul.clone(), &[whole, whole], "matmul: dtype not supported: i32");
+    refuses(
+        matmul.clone(),
+        &[whole, whole],
+        "contract: dtype not supported: i32\nhelp: convolutions and contractions are of floats; cast first, e.g. `.cast(DType::F32)`",
+    );
     refuses(matmul, &[f32([2, 2]), of(DType::F16, [2, 2])], "matmul: dtypes differ: f32 and f16");
 }
 

@@ -153,7 +153,7 @@ fn a_cell_must_fit_its_channels() {
         wrong("\"channels\":2", "\"channels\":3")
             .contains("inputs of the cell do not match 3 channels (18 vs 27)")
     );
-    assert!(wrong("\"channels\":2", "\"channels\":18446744073709551615").contains("do not fit"));
+    assert!(wrong("\"channels\":2", "\"channels\":18446744073709551615").contains("do not match"));
     assert!(
         wrong("\"visible\":[1]", "\"visible\":[2]").contains("no such visible channel (2 vs 2 channels)")
     );

@@ -25,13 +25,14 @@ Keys of --json:
   logic networks    task, model, seed, steps, kept_after, validation_accuracy, accuracy, samples, gates, depth, head,
                     votes, circuit_validation_accuracy, learned_gates, circuit_gates, active_gates, simplified_gates,
                     simplified_depth, proved, out_of_time, repair
-  worlds            world, algorithm, seed, updates, episodes, return_mean, return_min, length_mean; of bodies that
-                    should get ahead also body_lengths_mean, body_lengths_min
+  worlds            world, algorithm, seed, updates, episodes, return_mean, return_min, length_mean
   controllers       world, algorithm, seed, updates, episodes, return_mean, return_min, held, return_mean_learned,
                     learned_gates, repaired_gates, simplified_gates, depth, proved
   data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
   language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed
-  published models  text, tokens, loss, perplexity, family, parameters, seconds";
+  published models  text, tokens, loss, perplexity, family, parameters, seconds
+
+Bodies that should get ahead also have body_lengths_mean and body_lengths_min.";
 
 pub const REPAIR_EXAMPLES: &str = "\
 Examples:

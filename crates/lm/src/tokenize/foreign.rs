@@ -22,7 +22,9 @@ impl Foreign {
 
     /// From the text of such a file.
     pub fn new(json: String) -> Result<Foreign> {
-        let tokenizer: Tokenizer = json.parse().map_err(wrong)?;
+        // The library panics at some damaged files.
+        let parsed = std::panic::catch_unwind(|| json.parse::<Tokenizer>());
+        let tokenizer = parsed.map_err(|_| wrong("its parts do not fit together".into()))?.map_err(wrong)?;
         Ok(Foreign { json, tokenizer })
     }
 

@@ -52,7 +52,7 @@ fn repeated_contents_are_repeated() {
 }
 
 #[test]
-#[should_panic(expected = "view: leaves its buffer: 1..=3 (3 vs 3)")]
+#[should_panic(expected = "view: goes beyond its buffer: 1..=3 (3 vs 3)")]
 fn a_run_outside_its_buffer_panics() {
     let mut data = [1u32, 2, 3];
     let binding = Binding { start: data.as_mut_ptr().cast(), len: 3, dtype: DType::U32 };
