@@ -128,6 +128,8 @@ def test_control_c_saves_and_ends(tmp_path, table):
     code = f"""
         import os, signal
         import farad as fd
+        # What is started in the background ignores Ctrl-C, and so would Python.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         def stop(done, steps, losses, words):
             os.kill(os.getpid(), signal.SIGINT)
         try:
