@@ -1,7 +1,7 @@
 //! A server for what was trained: predictions of networks and circuits, and text of language models.
 //!
 //! One thread owns the model. Requests wait in a queue before it; those that wait together are answered as one batch
-//! ([`predictions`]), or take turns token by token ([`text`]). `routes` has the addresses, `samples` reads what is sent,
+//! (`predictions`), or take turns token by token (`text`). `routes` has the addresses, `samples` reads what is sent,
 //! `chat` speaks the form of the OpenAI API, `access` decides who is answered, `answers` has the form of answers and errors, and
 //! `page/` is a page to try it.
 //!
