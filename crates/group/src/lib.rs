@@ -4,7 +4,7 @@
 //! `mpirun` or `srun` started ([`Group::world`], with the feature `mpi`). A process that nobody started so is a group of
 //! one, in which every collective does nothing. So the same program runs alone and on many machines.
 //!
-//! - An [`GroupEngine`](engine) moves bytes between ranks and knows nothing of numbers. There are two: `threads` and `mpi`.
+//! - A `GroupEngine` moves bytes between ranks and knows nothing of numbers. There are two: `threads` and `mpi`.
 //! - `collective` computes. Sums are always made in the order of ranks, whatever the engine. So the same number of ranks
 //!   gives the same bits, and both engines give the same bits.
 //! - `calls` is the communication thread. All calls of a rank go through it, in the order in which they were made, so
