@@ -11,7 +11,7 @@
 pub mod fused {
     /// Elements per tile, so that a handful of registers stay in the L1 cache. Not measured.
     pub const TILE: usize = 1024;
-    /// Rows up to this length stay in the L2 cache as a whole. Not measured alone; the form:
+    /// Rows up to this length stay in the L2 cache as a whole. Not measured by itself; its case:
     /// `softmax_1024x1024_f32`.
     pub const RESIDENT_ROW: usize = 8192;
     /// Innermost axes of at least this length become rows in pointwise kernels. Not measured.
@@ -72,17 +72,17 @@ pub mod products {
     pub const THIN_TASK: usize = LARGE / 4;
     /// Most tasks of a thin product. Not measured.
     pub const THIN_TASKS: usize = 64;
-    /// Floats per slice: about half of an L2 cache. Not measured alone; the form: `conv_small_fwdbwd_f32`.
+    /// Floats per slice: about half of an L2 cache. Not measured by itself; its case: `conv_small_fwdbwd_f32`.
     pub const SLICE: usize = 1 << 18;
     /// Multiplications from which a fused sum of products runs as a product. Not measured.
     pub const WORTH_A_PRODUCT: usize = 1 << 13;
     /// Adjacent elements from which vectors pay off. Not measured.
     pub const WORTH_A_VECTOR: usize = 8;
-    /// If at least this fraction of vector lanes is used, no copy is made. Not measured alone; the form:
+    /// If at least this fraction of vector lanes is used, no copy is made. Not measured by itself; its case:
     /// `conv_small_fwdbwd_f32`.
     pub const USED_LANES: f64 = 0.55;
     /// Largest stride of a convolution whose windows are split; with larger strides, most of a window would be
-    /// copied in vain. Not measured alone; the form: `farad bench --random 60`, convolutions.
+    /// copied in vain. Not measured by itself; its case: `farad bench --random 60`, convolutions.
     pub const LARGEST_STRIDE: i64 = 8;
 
     /// Along columns: enough slices for many threads. Not measured.
@@ -117,14 +117,14 @@ pub mod small_products {
     pub const WIDTH: usize = 512;
     /// Partial sums of a dot product. Decides the order of sums. Not measured.
     pub const PARTIALS: usize = 32;
-    /// Columns that a narrow product computes, with zero padding after its own. Not measured alone; the form:
+    /// Columns that a narrow product computes, with zero padding after its own. Not measured by itself; its case:
     /// `farad bench --random 60`, products.
     pub const COLUMNS: usize = 16;
-    /// Rows that a narrow product computes together. Not measured alone; the form as above.
+    /// Rows that a narrow product computes together. Not measured by itself; its case as above.
     pub const ROWS: usize = 8;
-    /// Fewest rows of a narrow product. Not measured alone; the form as above.
+    /// Fewest rows of a narrow product. Not measured by itself; its case as above.
     pub const NARROW_ROWS: usize = 16;
-    /// Most columns for which a narrow product beats a blocked one. Not measured alone; the form as above.
+    /// Most columns for which a narrow product beats a blocked one. Not measured by itself; its case as above.
     pub const NARROW: usize = 12;
     /// Most terms for which it does if the terms of a row are not adjacent in memory. Not measured alone; the
     /// form as above.
@@ -137,12 +137,12 @@ pub mod sorts {
     pub const PARALLEL: usize = 1 << 13;
     /// Fewer elements are sorted by comparison, more by radix sort. Not measured.
     pub const COUNTED: usize = 1 << 14;
-    /// Elements that a selection reads per block. Not measured alone; the form: `topk_64_of_256x32768_f32`.
+    /// Elements that a selection reads per block. Not measured by itself; its case: `topk_64_of_256x32768_f32`.
     pub const BLOCK: usize = 1 << 12;
-    /// Keys that a selection compares at once. Not measured alone; the form as above.
+    /// Keys that a selection compares at once. Not measured by itself; its case as above.
     pub const LANES: usize = 32;
     /// Fewest candidates that a selection collects before it drops those that are too large. Not measured
-    /// alone; the form as above.
+    /// by itself; its case as above.
     pub const HELD: usize = 1 << 8;
 }
 

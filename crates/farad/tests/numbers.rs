@@ -151,7 +151,7 @@ fn converted(x: Number, to: DType) -> Number {
             }
         };
     }
-    // To halves by way of `f32`.
+    // To f16 through `f32`.
     let rounded = |x: f32| match to {
         DType::F16 => f16::from_f32(x).into(),
         DType::BF16 => bf16::from_f32(x).into(),

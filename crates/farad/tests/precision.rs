@@ -73,7 +73,7 @@ fn a_scope_rounds_operands_and_nothing_else() {
         assert_eq!(Precision::current(), Precision::Single);
         assert_eq!(product.dtype(), DType::F32);
         assert_eq!(product.item().unwrap(), 1.0, "on {device}");
-        // Sums of products are f32: ones beyond 2048 would not count in halves.
+        // Sums of products are f32: ones beyond 2048 would not count in f16.
         let long = Tensor::ones([1, 4096], &device);
         let sum = Precision::Mixed.scope(|| long.matmul(&long.transpose(0, 1)));
         assert_eq!(sum.item().unwrap(), 4096.0, "on {device}");

@@ -109,7 +109,7 @@ fn a_decoder_learns_the_same_on_every_device_fused_or_not() {
             assert!((a - b).abs() < 1e-3, "{device}: {got:?} instead of {expected:?}");
         }
     }
-    // Halves have eleven bits: a step's loss moves by about 1e-3, and later steps by what came before.
+    // f16 has eleven bits: a step's loss moves by about 1e-3, and later steps by what came before.
     for device in &devices {
         let got = losses(device, 12, Precision::Mixed);
         for (a, b) in got.iter().zip(&expected) {

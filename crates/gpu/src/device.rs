@@ -83,7 +83,7 @@ pub(crate) struct Shared {
     pub(crate) info: AdapterInfo,
     pub(crate) limits: wgpu::Limits,
     pub(crate) checked: bool,
-    /// Whether the adapter rounds to halves as all devices must, once it was asked.
+    /// Whether the adapter rounds to f16 as all devices must, once it was tested.
     rounds_f16: OnceLock<bool>,
     lose_after: Option<usize>,
     /// The on-disk cache of pipelines.
@@ -182,7 +182,7 @@ impl GpuDevice {
         }
     }
 
-    /// Whether the adapter rounds to halves as all devices must; one without halves is not asked.
+    /// Whether the adapter rounds to f16 as all devices must; one without f16 is not tested.
     fn rounds_f16(&self) -> bool {
         let Shared { gpu, queue, info, rounds_f16, .. } = &*self.shared;
         info.features.shader_f16 && *rounds_f16.get_or_init(|| rounding::is_nearest_even(gpu, queue))

@@ -17,7 +17,7 @@ pub mod targets {
     /// Multiplications from which a software adapter copies operands of convolutions with the channels last. Not
     /// measured.
     pub const CHANNELS_LAST_SOFTWARE: usize = 1 << 18;
-    /// The same for a GPU. Not measured alone; the form: `conv_big_fwd_f32`, 30.5 to 34.9 TFLOP/s.
+    /// The same for a GPU. Not measured by itself; its case: `conv_big_fwd_f32`, 30.5 to 34.9 TFLOP/s.
     pub const CHANNELS_LAST: usize = 1 << 29;
     /// Most storage buffers per kernel, even if the adapter allows more. Not measured.
     pub const MOST_BINDINGS: u32 = 32;
@@ -163,7 +163,7 @@ pub mod sorts {
     /// Workgroups that keep a device busy: with more, short rows share a workgroup. Not measured alone; the
     /// form: `argsort_4096x1024_f32`.
     pub const BUSY: usize = 512;
-    /// Up to this many tiles, each workgroup sums the counts of all tiles itself. Not measured alone; the form:
+    /// Up to this many tiles, each workgroup sums the counts of all tiles itself. Not measured by itself; its case:
     /// `sort_2p20_f32`.
     pub const FEW_TILES: usize = 32;
 }

@@ -231,7 +231,7 @@ impl<'d> TuningTrial<'d> {
     }
 }
 
-/// Numbers in -1..1 that look random, rounded to halves if asked.
+/// Numbers in -1..1 that look random, rounded to f16 if asked.
 fn numbers(count: usize, seed: u64, is_f16: bool) -> Vec<f32> {
     let mut state = seed;
     let next = |_| {

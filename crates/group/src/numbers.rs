@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use half::f16;
 
-/// A number that collectives take. Halves are added up in `f32`, all others as they are.
+/// A number that collectives take. f16 and bf16 are summed in `f32`, all others in their own type.
 pub trait Summable: Pod + Send + PartialOrd {
     /// What sums are kept in.
     type Wide: Copy + Send + PartialOrd + std::ops::Add<Output = Self::Wide>;

@@ -1,5 +1,5 @@
 //! What holds of every transformer: it sees no later token, starts with the loss of a guess, trains in one submission
-//! with halves, clipping and accumulation, and needs memory that grows with the context, not with its square.
+//! in mixed precision, with clipping and accumulation, and needs memory that grows with the context, not with its square.
 
 #[path = "../../farad/tests/devices/mod.rs"]
 mod devices;

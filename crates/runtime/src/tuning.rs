@@ -44,7 +44,7 @@ pub struct ProductShape {
     pub k: usize,
     /// Columns.
     pub n: usize,
-    /// Both operands are halves.
+    /// Both operands are f16.
     #[serde(rename = "halves")]
     pub is_f16: bool,
     /// Operands that lie with their last two axes swapped.

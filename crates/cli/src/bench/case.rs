@@ -131,10 +131,10 @@ fn operation(
     }
 }
 
-/// How wrong products of halves may be: results are rounded to 11 bits.
+/// The error that f16 products may have: results are rounded to 11 bits.
 pub const F16_TOLERANCE: f64 = 5e-4;
 
-/// A product of halves.
+/// An f16 product.
 fn f16_product(name: &'static str, prepare: fn(&Device) -> farad::Result<Workload>) -> BenchCase {
     BenchCase { tolerance: F16_TOLERANCE, ..operation(name, SuitedDevices::Large, prepare) }
 }
@@ -265,7 +265,7 @@ pub static CASES: LazyLock<Vec<BenchCase>> = LazyLock::new(|| {
             attention::both_ways([32, 6, 1024, 64], true, device)
         }),
         training("mlp_train_f32", SuitedDevices::Any, train::mlp),
-        // Adam's first steps are as long for a small gradient as for a large one, and halves turn some of them about.
+        // Adam's first steps are as long for a small gradient as for a large one, and rounding to f16 changes the sign of some.
         BenchCase { tolerance: 0.1, ..training("mlp_train_mixed", SuitedDevices::Any, train::mlp_mixed) },
         training("cnn_train_f32", SuitedDevices::Any, |device| images::train(CNN, Precision::Single, device)),
         training("cnn_wide_train_f32", SuitedDevices::Large, |device| {

@@ -15,7 +15,7 @@ pub struct ProductSize {
     pub columns: usize,
     /// Which operands lie with their axes swapped.
     pub transposed: [bool; 2],
-    /// Whether numbers are halves.
+    /// Whether elements are f16.
     pub is_f16: bool,
 }
 
@@ -62,7 +62,7 @@ pub fn square(size: usize, device: &Device) -> farad::Result<Workload> {
     product(ProductSize::square(size), device)
 }
 
-/// `[size, size] · [size, size]` of halves; `transposed` says which operands lie with their axes swapped.
+/// `[size, size] · [size, size]` in f16; `transposed` says which operands lie with their axes swapped.
 pub fn square_f16(size: usize, transposed: [bool; 2], device: &Device) -> farad::Result<Workload> {
     product(ProductSize { transposed, is_f16: true, ..ProductSize::square(size) }, device)
 }

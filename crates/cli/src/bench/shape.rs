@@ -89,7 +89,7 @@ pub enum DrawnWork {
 /// What a device can do at best, and how large tensors may be: sizes are drawn to fit.
 #[derive(Clone, Copy)]
 struct Ideal {
-    /// Operations a second of singles and of halves; 0: there are no products of halves.
+    /// Operations per second in f32 and in f16; 0: there are no f16 products.
     flops: [f64; 2],
     /// Bytes a second.
     bandwidth: f64,
@@ -124,7 +124,7 @@ impl Ideal {
     }
 }
 
-/// The cases of a seed; small devices get small ones, and no halves.
+/// The cases of a seed; small devices get small ones, and none in f16.
 pub fn draw(count: usize, seed: u64, small: bool) -> Vec<BenchCase> {
     let ideal = if small { SMALL } else { LARGE };
     (0..count).map(|n| case(&ideal, n, &mut Random::at(seed, STREAM, n as u64))).collect()

@@ -73,10 +73,10 @@ fn best(sizes: ProductSizes, is_f16: bool, processors: usize) -> f64 {
     usable.map(|tile| tile.of(sizes, processors)).fold(f64::INFINITY, f64::min)
 }
 
-/// What adding up a part takes, a result: memory is read and written once. Not measured alone; the form: weight gradients
+/// What adding up a part takes, a result: memory is read and written once. Not measured by itself; its case: weight gradients
 /// of `gpt_small_train_f32`, 24 to 36 TFLOP/s (docs/lab/training-steps.md).
 const ADDING: f64 = 0.42;
-/// What adding up takes in any case. Not measured alone; the form as above.
+/// What adding up takes in any case. Not measured by itself; its case as above.
 const ADDING_AT_ALL: f64 = 7e5;
 /// The share of the time that is left at most where cutting is worth it. Not measured.
 const WORTH: f64 = 0.85;

@@ -56,13 +56,13 @@ impl Keys {
 }
 
 impl Sort {
-    /// Rows up to this length are sorted in one launch, by one workgroup. Not measured alone; the form:
+    /// Rows up to this length are sorted in one launch, by one workgroup. Not measured by itself; its case:
     /// `argsort_4096x1024_f32`.
     pub const SHORT: usize = 2048;
-    /// Number of digit values: each pass of the radix sort takes eight bits. Not measured alone; the form:
+    /// Number of digit values: each pass of the radix sort takes eight bits. Not measured by itself; its case:
     /// `sort_2p20_f32`.
     pub const DIGITS: usize = 256;
-    /// Elements that a workgroup processes at once; tiles are multiples of it. Not measured alone; the form: `sort_2p20_f32`.
+    /// Elements that a workgroup processes at once; tiles are multiples of it. Not measured by itself; its case: `sort_2p20_f32`.
     pub const STRIP: usize = 256;
 
     /// Elements per tile of a long row, which one workgroup moves in a pass. Longer rows get larger tiles, so

@@ -81,8 +81,8 @@ fn multiply(
     sides.iter().map(Side::f16_count).sum()
 }
 
-/// Subgroups that take their results through workgroup memory at a time: as many as fit beside so many
-/// halves, in equal turns.
+/// How many subgroups write their results through workgroup memory at a time: as many as fit beside the f16 tiles, in
+/// equal turns.
 fn rooms(subgroups: usize, f16_count: usize) -> usize {
     let most = COMFORT.saturating_sub(2 * f16_count) / (SIDE * SIDE * 4);
     (1..=most.clamp(1, subgroups)).rev().find(|&rooms| subgroups.is_multiple_of(rooms)).unwrap_or(1)

@@ -7,7 +7,7 @@ use farad_ir::{DType, Unary};
 use super::plan::read;
 use super::space;
 
-/// Whether both operands are halves wherever they are read, so that nothing is lost in tiles of halves.
+/// Whether both operands are f16 wherever they are read, so that f16 tiles lose nothing.
 pub(crate) fn are_f16(product: &Product, program: &Program) -> bool {
     is_half(&product.lhs, program) && is_half(&product.rhs, program)
 }

@@ -208,7 +208,7 @@ impl<'p> Side<'p> {
         GAP + if self.along_terms { self.depth } else { self.width }
     }
 
-    /// Halves of a tile of halves.
+    /// Elements of an f16 tile.
     pub fn f16_count(&self) -> usize {
         self.stride() * if self.along_terms { self.width } else { self.depth }
     }

@@ -50,7 +50,7 @@ fn grouping(module: &WgslModule, kernel: &Fused) -> (usize, usize) {
         // With two groups in flight, the arithmetic of one hides the memory latency of the other; four are
         // slower again.
         _ if inner.is_multiple_of(4) && total >= TWO_GROUPS => (4, 2),
-        // Windows of two side by side: two halves are a word.
+        // Windows of two side by side: two f16 values are a word.
         _ if inner == 2 && is_half => (2, 1),
         _ if inner.is_multiple_of(4) || ((is_half || random) && inner > 1) => (4, 1),
         _ if total >= FOUR_APART => (1, 4),

@@ -10,7 +10,7 @@ const TEXT: &str = include_str!("../wgsl/prelude.wgsl");
 const ROUNDED_BY_THE_ADAPTER: &str = "fn farad_half(x: f32) -> f32 {\n    return x;\n}\n";
 
 /// The prelude's functions that `text` calls, directly or through each other, in file order;
-/// `rounds_f16`: whether the adapter rounds to halves as it should.
+/// `rounds_f16`: whether the adapter rounds to f16 as it should.
 pub(super) fn used(text: &str, rounds_f16: bool) -> String {
     static TEXTS: [OnceLock<WgslText>; 2] = [OnceLock::new(), OnceLock::new()];
     static FUNCTIONS: [OnceLock<Vec<(&str, &str)>>; 2] = [OnceLock::new(), OnceLock::new()];

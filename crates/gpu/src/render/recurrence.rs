@@ -20,7 +20,7 @@ fn lanes(module: &WgslModule, kernel: &Recurrence) -> usize {
     let random = kernel.tape.iter().any(|instr| matches!(instr.code, Code::Random(..)));
     match () {
         _ if inner == 1 || kernel.carries.len() > FEW_CARRIES => 1,
-        // Two halves are a word.
+        // Two f16 values are a word.
         _ if is_half || (random && total >= MANY_RANDOM) => 4,
         _ if inner.is_multiple_of(4) && total >= MANY => 4,
         _ => 1,

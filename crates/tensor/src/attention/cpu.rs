@@ -11,11 +11,11 @@ use rayon::prelude::*;
 use super::extent::{AttentionExtent, Sight};
 use super::op::NOTHING;
 
-/// Queries of a block. Not measured alone; the form: `attention_fwdbwd_4x6x256x64_f32`.
+/// Queries of a block. Not measured by itself; its case: `attention_fwdbwd_4x6x256x64_f32`.
 const QUERIES: usize = 64;
-/// Keys of a block: its scores stay in the second cache. Not measured alone; the form: `attention_fwdbwd_4x6x256x64_f32`.
+/// Keys of a block: its scores stay in the second cache. Not measured by itself; its case: `attention_fwdbwd_4x6x256x64_f32`.
 const KEYS: usize = 256;
-/// Partial sums of a row. Not measured alone; the form: `attention_fwdbwd_4x6x256x64_f32`.
+/// Partial sums of a row. Not measured by itself; its case: `attention_fwdbwd_4x6x256x64_f32`.
 const LANES: usize = 16;
 
 /// `[rows, width]` of a head, from a row on.
