@@ -34,6 +34,8 @@ _array.install()
 from . import array_api, data, logic, nn, onnx, optim, random  # noqa: E402
 from ._creation import array  # noqa: E402
 from ._dtypes import bfloat16, float16  # noqa: E402
+from . import _habits  # noqa: E402
+from ._habits import concatenate, missing_from_module as __getattr__  # noqa: E402
 from ._runs import Run, train, train_settings, train_subjects  # noqa: E402
 from ._statistics import compute  # noqa: E402
 from ._transforms import checkpoint, grad, loop, scan, value_and_grad  # noqa: E402
@@ -50,4 +52,5 @@ def _functions() -> None:
 
 
 _functions()
+_habits.install()
 del _functions
