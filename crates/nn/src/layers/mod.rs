@@ -27,6 +27,7 @@ mod parts;
 mod pixel_shuffle;
 mod pool;
 mod recurrent;
+mod resnet;
 mod sequential;
 mod summary;
 mod transformer;
@@ -61,6 +62,7 @@ pub use pool::{
 pub use recurrent::{
     Cell, Gru, GruCell, Lstm, LstmCell, LstmState, Recurrent, RecurrentWeights, Rnn, RnnCell, State,
 };
+pub use resnet::{ResNet, ResNetOptions};
 pub use sequential::{Layers, Sequential};
 pub use summary::{Summary, SummaryRow};
 pub use transformer::{
