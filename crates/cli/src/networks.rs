@@ -105,8 +105,9 @@ fn describe(model: &mut ModelProto, signature: &Signature) {
         Outputs::Classes(classes) => Some((CLASSES, classes)),
         Outputs::Numbers(_) => None,
     };
+    let features = signature.inputs.features();
     let columns = match &signature.inputs {
-        Inputs::Table { columns, .. } => Some(("columns", columns)),
+        Inputs::Table { .. } => Some(("columns", &features)),
         Inputs::Pictures { .. } | Inputs::Array { .. } => None,
     };
     let lists = classes.into_iter().chain(columns);

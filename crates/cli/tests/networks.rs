@@ -193,7 +193,10 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     );
     refused("train mnist --data synthetic --optimizer adamx", &["settings: there is no optimizer `adamx`"]);
     std::fs::write(folder.path("holes.csv"), "a,b\n1,2\n,3\n").unwrap();
-    refused("train csv --data holes.csv", &["csv: a value is missing: holes.csv: line 3, column `a`"]);
+    refused(
+        "train csv --data holes.csv --set empty=refuse",
+        &["csv: a value is missing: holes.csv: line 3, column `a`"],
+    );
     std::fs::write(folder.path("t10k-images-idx3-ubyte"), "nothing").unwrap();
     assert!(folder.succeed("train --list").contains("fashion-mnist"));
     assert!(folder.succeed("train mnist --list").contains("learning_rate"));

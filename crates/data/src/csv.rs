@@ -1,9 +1,11 @@
 //! Tables in text files: numbers to learn from, and one column to learn.
 //!
-//! Invariant: every number of a set was in the file; what is missing is an error that names line and column.
+//! Invariant: every number of a set was in the file, or was made by a rule that the caller gave. Anything else is an
+//! error that names line and column.
 
 use std::path::{Path, PathBuf};
 
+use super::column_rule::{ColumnRule, FieldFault, FieldUse, NoRule, is_missing, number_of};
 use super::file::{expect_file, read_bounded};
 use super::{Array, TensorSet};
 use crate::error::{DataError, Error, Result};
@@ -11,8 +13,6 @@ use crate::error::{DataError, Error, Result};
 const OP: &str = "csv";
 /// A larger file is not read into memory.
 const MOST_BYTES: u64 = 1 << 32;
-/// What stands for a missing value.
-const MISSING: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
 
 /// A column by name or by number, counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +69,13 @@ pub struct Csv {
     kind: TargetKind,
     ignored: Vec<Column>,
     truths: bool,
+    rules: Vec<ColumnRule>,
 }
 
 impl Default for Csv {
     fn default() -> Csv {
         let (kind, ignored) = (TargetKind::Guess, vec![]);
-        Csv { header: true, separator: None, target: None, kind, ignored, truths: false }
+        Csv { header: true, separator: None, target: None, kind, ignored, truths: false, rules: vec![] }
     }
 }
 
@@ -119,6 +120,52 @@ impl Csv {
     pub fn ignore(mut self, column: impl Into<Column>) -> Csv {
         self.ignored.push(column.into());
         self
+    }
+
+    /// Inputs become numbers by these rules, one for each input column in its order. Without rules, all of them are numbers
+    /// and no field is empty.
+    pub fn rules(mut self, rules: Vec<ColumnRule>) -> Csv {
+        self.rules = rules;
+        self
+    }
+
+    /// The rules by which the inputs of a file become numbers: words, dates and empty fields have some. What empty fields
+    /// become and which words there are is found in the chosen rows, or in all. `refuse_empty`: an empty field is an
+    /// error.
+    ///
+    /// ```
+    /// use farad::data::Csv;
+    /// let path = std::env::temp_dir().join(format!("farad-doc-rules-{}.csv", std::process::id()));
+    /// std::fs::write(&path, "color,size,price\nred,1,10\nblue,,12\nred,3,9\n").unwrap();
+    /// let rules = Csv::new().find_rules(&path, None, false)?;
+    /// let names: Vec<String> = rules.iter().flat_map(|rule| rule.names()).collect();
+    /// assert_eq!(names, ["color=blue", "color=red", "size", "size is empty"]);
+    /// let set = Csv::new().rules(rules).read(&path)?;
+    /// assert_eq!(set.inputs().to_f32()[4..8], [1.0, 0.0, 2.0, 1.0]);
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn find_rules(
+        &self,
+        path: impl AsRef<Path>,
+        chosen: Option<&[usize]>,
+        refuse_empty: bool,
+    ) -> Result<Vec<ColumnRule>> {
+        let table = self.table(path.as_ref())?;
+        let all: Vec<usize> = (0..table.rows.len()).collect();
+        let chosen = chosen.unwrap_or(&all);
+        let (inputs, _) = self.parts(&table)?;
+        let rule = |column: usize| {
+            let fields: Vec<&str> = all.iter().map(|&row| table.field(row, column)).collect();
+            ColumnRule::found(&table.names[column], &fields, chosen, refuse_empty)
+                .map_err(|why| table.no_rule(column, why).into())
+        };
+        inputs.into_iter().map(rule).collect()
+    }
+
+    /// How many rows a file has.
+    pub fn rows(&self, path: impl AsRef<Path>) -> Result<usize> {
+        Ok(self.table(path.as_ref())?.rows.len())
     }
 
     /// The names of the columns that are inputs, in their order, and that of the target: numbers where the file has no
@@ -169,12 +216,11 @@ impl Csv {
                 DataError::MissingColumns { path, missing, there, wanted: inputs.len(), columns }.into()
             );
         }
-        let mut values = Vec::with_capacity(table.rows.len() * inputs.len());
-        for row in 0..table.rows.len() {
-            for &column in &places {
-                values.push(if self.truths { table.bit(row, column)? } else { table.number(row, column)? });
-            }
-        }
+        let (values, notes) = match self.truths {
+            true => (table.bits(&places)?, vec![]),
+            false => table.values(&places, &self.rules)?,
+        };
+        let width = values.len() / table.rows.len();
         let aims = table.named(targets);
         let known = !targets.is_empty() && aims.len() == targets.len();
         let target = |row: usize| {
@@ -182,7 +228,8 @@ impl Csv {
             if known { texts.collect() } else { None }
         };
         Ok(SelectedRows {
-            inputs: Array::new(values, [table.rows.len(), inputs.len()]),
+            inputs: Array::new(values, [table.rows.len(), width]),
+            notes,
             targets: (0..table.rows.len()).map(target).collect(),
         })
     }
@@ -210,13 +257,9 @@ impl Csv {
         let path = path.as_ref();
         let table = self.table(path)?;
         let (inputs, target) = self.parts(&table)?;
-        let mut values = Vec::with_capacity(table.rows.len() * inputs.len());
-        for row in 0..table.rows.len() {
-            for &column in &inputs {
-                values.push(table.number(row, column)?);
-            }
-        }
-        let inputs = Array::new(values, [table.rows.len(), inputs.len()]);
+        let (values, _) = table.values(&inputs, &self.rules)?;
+        let width = values.len() / table.rows.len();
+        let inputs = Array::new(values, [table.rows.len(), width]);
         let numeric = match self.kind {
             TargetKind::Number => true,
             TargetKind::Class => false,
@@ -272,6 +315,8 @@ pub struct SelectedRows {
     pub inputs: Array,
     /// The texts of the targets, row by row, where they are there.
     pub targets: Vec<Option<Vec<String>>>,
+    /// What was filled, and which words no rule knows.
+    pub notes: Vec<String>,
 }
 
 /// The texts of a file.
@@ -300,30 +345,88 @@ impl CsvTable {
         })
     }
 
+    /// A field as it is.
+    fn field(&self, row: usize, column: usize) -> &str {
+        self.rows[row].1.get(column).unwrap_or("")
+    }
+
     /// A value that is there.
     fn text(&self, row: usize, column: usize) -> Result<&str> {
-        let (line, record) = &self.rows[row];
-        let text = record.get(column).unwrap_or("");
-        match MISSING.contains(&text.to_lowercase().as_str()) {
-            true => Err(DataError::MissingValue {
-                path: self.path.clone(),
-                line: *line,
-                column: self.names[column].clone(),
-            }
-            .into()),
+        let text = self.field(row, column);
+        match is_missing(text) {
+            true => Err(self.fault(row, column, FieldFault::Empty).into()),
             false => Ok(text),
         }
     }
 
+    /// What is wrong with a field.
+    fn fault(&self, row: usize, column: usize, fault: FieldFault) -> DataError {
+        let (path, line, found) = (self.path.clone(), self.rows[row].0, self.field(row, column).into());
+        let column = self.names[column].clone();
+        match fault {
+            FieldFault::Empty => DataError::MissingValue { path, line, column },
+            FieldFault::NotNumber => DataError::NotNumber { path, line, column, found },
+            FieldFault::NotDate(order) => {
+                DataError::NotDate { path, line, column, found, example: order.example() }
+            }
+        }
+    }
+
+    /// Why a column has no rule.
+    fn no_rule(&self, column: usize, why: NoRule) -> DataError {
+        let (path, name) = (self.path.clone(), self.names[column].clone());
+        match why {
+            NoRule::Field(row, fault) => self.fault(row, column, fault),
+            NoRule::AllEmpty => DataError::EmptyColumn { path, column: name },
+            NoRule::Ambiguous => DataError::AmbiguousDates { path, column: name },
+            NoRule::ManyWords(words) => {
+                DataError::ManyWords { path, column: name, words, rows: self.rows.len() }
+            }
+        }
+    }
+
+    /// The numbers of columns, row by row, by rules in the order of the columns; without rules, plain numbers. And what
+    /// was filled or is not known.
+    fn values(&self, columns: &[usize], rules: &[ColumnRule]) -> Result<(Vec<f32>, Vec<String>)> {
+        let plain: Vec<ColumnRule> =
+            columns.iter().map(|&column| ColumnRule::number(&self.names[column])).collect();
+        let rules = if rules.len() == columns.len() { rules } else { &plain };
+        let (mut values, mut filled) = (vec![], vec![0usize; columns.len()]);
+        let mut unknown: Vec<(usize, &str)> = vec![(0, ""); columns.len()];
+        for row in 0..self.rows.len() {
+            for (at, (&column, rule)) in columns.iter().zip(rules).enumerate() {
+                let text = self.field(row, column);
+                match rule.read(text, &mut values).map_err(|fault| self.fault(row, column, fault))? {
+                    FieldUse::Read => {}
+                    FieldUse::Filled => filled[at] += 1,
+                    FieldUse::Unknown => unknown[at] = (unknown[at].0 + 1, text),
+                }
+            }
+        }
+        let mut notes = vec![];
+        for (at, rule) in rules.iter().enumerate() {
+            let column = &rule.column;
+            if let (count @ 1.., Some(value)) = (filled[at], rule.empty) {
+                notes.push(format!("`{column}`: {count} empty, filled with {value} as the run says"));
+            }
+            if let (count @ 1.., word) = unknown[at] {
+                notes.push(format!(
+                    "`{column}`: {count} with a word that was not there in training, such as `{word}`"
+                ));
+            }
+        }
+        Ok((values, notes))
+    }
+
+    /// The bits of columns, row by row.
+    fn bits(&self, columns: &[usize]) -> Result<Vec<f32>> {
+        let rows = (0..self.rows.len()).flat_map(|row| columns.iter().map(move |&column| (row, column)));
+        rows.map(|(row, column)| self.bit(row, column)).collect()
+    }
+
     fn number(&self, row: usize, column: usize) -> Result<f32> {
         let text = self.text(row, column)?;
-        let not_number = || DataError::NotNumber {
-            path: self.path.clone(),
-            line: self.rows[row].0,
-            column: self.names[column].clone(),
-            found: text.into(),
-        };
-        Ok(text.parse().ok().filter(|number: &f32| number.is_finite()).ok_or_else(not_number)?)
+        Ok(number_of(text).ok_or_else(|| self.fault(row, column, FieldFault::NotNumber))?)
     }
 
     /// A bit as a number, by any of its names.

@@ -46,6 +46,20 @@ pub enum DataError {
     )]
     NotNumber { path: PathBuf, line: u64, column: String, found: String },
     #[error(
+        "csv: not a date: {path}: line {line}, column `{column}`: `{found}`\nhelp: the others look like {example}; write it so, leave it empty, or ignore the column"
+    )]
+    NotDate { path: PathBuf, line: u64, column: String, found: String, example: &'static str },
+    #[error(
+        "csv: days and months cannot be told apart: {path}: column `{column}`\nhelp: write dates like 2024-03-31, or ignore the column"
+    )]
+    AmbiguousDates { path: PathBuf, column: String },
+    #[error("csv: a column is empty: {path}: column `{column}`\nhelp: ignore it: --set ignore={column}")]
+    EmptyColumn { path: PathBuf, column: String },
+    #[error(
+        "csv: too many different words: {path}: column `{column}` ({words} in {rows} rows vs at most 100, and 20 or half as many as rows)\nhelp: names and numbers of rows teach nothing; ignore the column: --set ignore={column}"
+    )]
+    ManyWords { path: PathBuf, column: String, words: usize, rows: usize },
+    #[error(
         "csv: no column is left to learn from: {path}: its columns are {columns}\nhelp: it needs one beside the target, separated by commas, semicolons, tabs or bars"
     )]
     NoInputs { path: PathBuf, columns: String },

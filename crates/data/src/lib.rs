@@ -28,7 +28,9 @@ mod subset;
 mod tensor_set;
 
 mod cifar10;
+mod column_rule;
 mod csv;
+mod date;
 mod file;
 mod idx;
 mod image;
@@ -47,8 +49,10 @@ mod loader;
 
 pub use array::{Array, Elements};
 pub use cifar10::cifar10;
+pub use column_rule::{ColumnForm, ColumnRule, FieldFault, FieldUse};
 pub use csv::{Column, Csv, SelectedRows, TargetKind};
 pub use dataset::{Dataset, Sample, Split};
+pub use date::DateOrder;
 pub use error::{DataError, Error, Result};
 pub use farad_cpu::MappedFile;
 pub use idx::read_idx;

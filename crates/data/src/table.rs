@@ -89,7 +89,7 @@ pub static DATA_SETS: [NamedSet; 5] = [
     },
     NamedSet {
         name: "csv",
-        about: "a table of numbers with one column to learn (--data FILE)",
+        about: "a table (numbers, words, dates) with one column to learn (--data FILE)",
         form: SampleForm::Table,
         published: false,
         draw: None,

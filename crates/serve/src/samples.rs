@@ -2,6 +2,7 @@
 //!
 //! Invariant: a sample has the shape that the model takes, and only finite numbers.
 
+use farad::data::{ColumnRule, FieldFault};
 use farad::fit::picture_sample;
 use farad::train::Inputs;
 use serde_json::Value;
@@ -67,6 +68,11 @@ fn form(inputs: &Inputs) -> String {
 }
 
 fn of_value(sample: &Value, inputs: &Inputs) -> Result<Vec<f32>, String> {
+    if let Inputs::Table { columns, rules, .. } = inputs
+        && !rules.is_empty()
+    {
+        return by_rules(sample, columns, rules, inputs);
+    }
     if let (Inputs::Table { columns, bits, .. }, Value::Object(row)) = (inputs, sample) {
         let column = |name: &String| {
             let value = row
@@ -87,6 +93,35 @@ fn of_value(sample: &Value, inputs: &Inputs) -> Result<Vec<f32>, String> {
             Err(format!("it has shape {shape:?} vs {:?}\nhelp: a sample is {}", &wanted[..], form(inputs)))
         }
     }
+}
+
+/// A row whose columns become numbers by rules: words, dates and empty fields as in a table.
+fn by_rules(
+    sample: &Value,
+    columns: &[String],
+    rules: &[ColumnRule],
+    inputs: &Inputs,
+) -> Result<Vec<f32>, String> {
+    let mut numbers = vec![];
+    for (at, (name, rule)) in columns.iter().zip(rules).enumerate() {
+        let value = match sample {
+            Value::Object(row) => row.get(name),
+            Value::Array(row) if row.len() == columns.len() => row.get(at),
+            _ => return Err(format!("it is no row\nhelp: a sample is {}", form(inputs))),
+        };
+        let text = match value {
+            None => return Err(format!("there is no `{name}`\nhelp: it takes {}", form(inputs))),
+            Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        rule.read(&text, &mut numbers).map_err(|fault| match fault {
+            FieldFault::Empty => format!("{name}: it is empty"),
+            FieldFault::NotNumber => format!("{name}: {text:?} is no finite number"),
+            FieldFault::NotDate(order) => format!("{name}: {text:?} is no date like {}", order.example()),
+        })?;
+    }
+    Ok(numbers)
 }
 
 /// The shape of nested lists; their numbers are appended.
@@ -127,7 +162,7 @@ mod tests {
 
     fn table() -> Inputs {
         let columns = vec!["length".into(), "width".into()];
-        Inputs::Table { columns, targets: vec![], header: true, bits: false }
+        Inputs::Table { columns, targets: vec![], header: true, bits: false, rules: vec![] }
     }
 
     fn said(body: &str, inputs: &Inputs) -> Result<Vec<Vec<f32>>, String> {
@@ -139,6 +174,18 @@ mod tests {
     fn rows_come_by_name_or_in_order() {
         let rows = said(r#"{"samples": [{"width": 2, "length": 1, "other": "x"}, [3, "4.5"]]}"#, &table());
         assert_eq!(rows.unwrap(), [[1.0, 2.0], [3.0, 4.5]]);
+    }
+
+    #[test]
+    fn words_and_empty_fields_follow_the_rules_of_the_run() {
+        let text = r#"{"table": {"columns": ["color", "size"], "targets": [], "header": true, "bits": false, "rules": [
+            {"column": "color", "as": "words", "words": ["blue", "red"], "empty": 0, "marked": false},
+            {"column": "size", "as": "number", "empty": 2.5, "marked": true}]}}"#;
+        let inputs: Inputs = serde_json::from_str(text).unwrap();
+        let rows = said(r#"{"samples": [{"size": null, "color": "red"}, ["teal", 4]]}"#, &inputs);
+        assert_eq!(rows.unwrap(), [[0.0, 1.0, 2.5, 1.0], [0.0, 0.0, 4.0, 0.0]]);
+        let text = said(r#"{"samples": [["red", "big"]]}"#, &inputs).unwrap_err();
+        assert!(text.contains("size: \"big\" is no finite number"), "{text}");
     }
 
     #[test]

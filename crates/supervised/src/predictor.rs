@@ -58,7 +58,7 @@ impl Trained {
         if settings.shape.is_empty() || settings.means.is_empty() {
             settings = Setup::new(settings, device)?.settings;
         }
-        let signature = signature(&settings);
+        let signature = signature(&settings)?;
         let outputs = match &signature.outputs {
             Outputs::Classes(classes) => classes.len(),
             Outputs::Numbers(names) => names.len(),
@@ -163,7 +163,7 @@ fn scaling(settings: &SupervisedSettings, device: &Device) -> Result<[Tensor; 2]
 }
 
 /// What a network takes and says, by what its run has written down.
-fn signature(settings: &SupervisedSettings) -> Signature {
+fn signature(settings: &SupervisedSettings) -> Result<Signature> {
     let target = settings.target_name.clone();
     let inputs = match (settings.named_set().form, &settings.shape[..]) {
         (SampleForm::Table, _) | (_, [_] | []) => Inputs::Table {
@@ -171,6 +171,7 @@ fn signature(settings: &SupervisedSettings) -> Signature {
             targets: if target.is_empty() { vec![] } else { vec![target.clone()] },
             header: settings.header,
             bits: false,
+            rules: settings.column_rules()?,
         },
         (_, shape) => {
             let [channels, height, width] = [0, 1, 2].map(|axis| shape.get(axis).copied().unwrap_or(1));
@@ -181,5 +182,5 @@ fn signature(settings: &SupervisedSettings) -> Signature {
         true => Outputs::Numbers(vec![target]),
         false => Outputs::Classes(settings.classes.clone()),
     };
-    Signature { inputs, outputs }
+    Ok(Signature { inputs, outputs })
 }

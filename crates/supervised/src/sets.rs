@@ -3,7 +3,7 @@
 //! Invariant: which samples train, watch and judge depends on the set, the shares and the seed only.
 
 use std::hash::{DefaultHasher, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farad_data::{
@@ -123,7 +123,7 @@ fn known_again(settings: &mut SupervisedSettings, train: &dyn Dataset, test: &dy
         return changed("classes", settings.classes.join(", "), train.classes().join(", "));
     }
     if settings.named_set().form == SampleForm::Table {
-        let (columns, target) = table(settings).columns(&settings.data)?;
+        let (columns, target) = table(settings)?.columns(&settings.data)?;
         // Runs of earlier versions do not say.
         if settings.columns.is_empty() {
             (settings.columns, settings.target_name) = (columns, target);
@@ -145,7 +145,10 @@ fn parts(settings: &mut SupervisedSettings) -> Result<(Arc<dyn Dataset>, Arc<dyn
     let path = place(set, &settings.data)?;
     // Whoever opens the run later may stand elsewhere.
     settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
-    match set.open(&path, &table(settings))? {
+    if set.form == SampleForm::Table && settings.samples == 0 && settings.rules.is_empty() {
+        settings.rules = rules(settings, &path)?;
+    }
+    match set.open(&path, &table(settings)?)? {
         Opened::Parts { train, test } => Ok((train, test)),
         Opened::Whole(set) => Ok(held_back(set, settings)),
     }
@@ -160,16 +163,30 @@ fn place(set: &NamedSet, asked: &str) -> Result<PathBuf> {
     }
 }
 
-/// A share of the samples for the end.
-fn held_back(set: Arc<dyn Dataset>, settings: &SupervisedSettings) -> (Arc<dyn Dataset>, Arc<dyn Dataset>) {
-    // Another seed than that of the validation part.
-    let mut order = Random::at(settings.seed, 0x7465_7374, 0).permutation(set.len());
-    let kept = ((1.0 - settings.test) * set.len() as f64).round() as usize;
-    let test = order.split_off(kept.clamp(1, set.len().max(1)).min(set.len()));
-    (Arc::new(Subset::new(set.clone(), order)), Arc::new(Subset::new(set, test)))
+/// The rules of a table's columns, from the rows that are not held back.
+fn rules(settings: &SupervisedSettings, path: &Path) -> Result<Vec<String>> {
+    let csv = table(settings)?;
+    let (learned, _) = held_back_rows(csv.rows(path)?, settings);
+    let found = csv.find_rules(path, Some(&learned), settings.empty == "refuse")?;
+    Ok(found.iter().map(|rule| serde_json::to_string(rule).expect("a rule is a JSON object")).collect())
 }
 
-fn table(settings: &SupervisedSettings) -> Csv {
+/// A share of the samples for the end.
+fn held_back(set: Arc<dyn Dataset>, settings: &SupervisedSettings) -> (Arc<dyn Dataset>, Arc<dyn Dataset>) {
+    let (rest, test) = held_back_rows(set.len(), settings);
+    (Arc::new(Subset::new(set.clone(), rest)), Arc::new(Subset::new(set, test)))
+}
+
+/// The numbers of the samples that are learned from, and of those for the end.
+fn held_back_rows(samples: usize, settings: &SupervisedSettings) -> (Vec<usize>, Vec<usize>) {
+    // Another seed than that of the validation part.
+    let mut order = Random::at(settings.seed, 0x7465_7374, 0).permutation(samples);
+    let kept = ((1.0 - settings.test) * samples as f64).round() as usize;
+    let test = order.split_off(kept.clamp(1, samples.max(1)).min(samples));
+    (order, test)
+}
+
+fn table(settings: &SupervisedSettings) -> Result<Csv> {
     let column = |text: &str| Column::Name(text.into());
     let mut csv = Csv::new().kind(match settings.target_kind.as_str() {
         "class" => TargetKind::Class,
@@ -182,7 +199,8 @@ fn table(settings: &SupervisedSettings) -> Csv {
     if !settings.target.is_empty() {
         csv = csv.target(column(&settings.target));
     }
-    settings.ignore.iter().fold(csv, |csv, name| csv.ignore(column(name)))
+    let csv = csv.rules(settings.column_rules()?);
+    Ok(settings.ignore.iter().fold(csv, |csv, name| csv.ignore(column(name))))
 }
 
 /// Means and deviations along the first axis of inputs, over the first samples.

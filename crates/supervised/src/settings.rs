@@ -1,10 +1,10 @@
 //! Everything about such a training that a user may set, one row each. Set and model give the defaults; a run's
 //! `config.toml` has these keys.
 
-use farad_data::{DATA_SETS, NamedSet, SampleForm};
-use farad_train::LoopSettings;
+use farad_data::{ColumnRule, DATA_SETS, NamedSet, SampleForm};
 use farad_train::run::Run;
 use farad_train::settings::{NumberRange, SettingsTable as _, Takes};
+use farad_train::{LoopSettings, TrainError};
 
 use crate::error::Result;
 use crate::models::ModelKind;
@@ -47,6 +47,8 @@ farad_train::settings! {
         #[later] target_deviation: f64 = 1.0, Takes::Number(NumberRange::ANY), "Their standard deviation; targets are learned with mean 0 and deviation 1.";
         #[later] classes: Vec<String> = vec![], Takes::Texts, "Names of the classes; found when the run is made.";
         #[later] columns: Vec<String> = vec![], Takes::Texts, "Names of a table's inputs; found when the run is made.";
+        #[later] empty: String = "fill".into(), Takes::one_of(["fill", "refuse"]), "Empty fields of a table: filled with the median of their column and marked, or an error.";
+        #[later] rules: Vec<String> = vec![], Takes::Texts, "How a table's columns become numbers (words, dates, empty fields); found when the run is made.";
         #[later] target_name: String = String::new(), Takes::Text, "The name of a table's target; found when the run is made.";
         #[later] shape: Vec<usize> = vec![], Takes::Wholes(1, 1 << 24, 0), "The shape of an input; found when the run is made.";
         #[later] samples: usize = 0, Takes::from(0), "Number of samples; found when the run is made.";
@@ -92,6 +94,17 @@ impl SupervisedSettings {
     /// The set.
     pub fn named_set(&self) -> &'static NamedSet {
         NamedSet::of(&self.set).unwrap_or(&DATA_SETS[0])
+    }
+
+    /// How a table's columns become numbers; none in runs of earlier versions, whose columns are all numbers.
+    pub fn column_rules(&self) -> Result<Vec<ColumnRule>> {
+        let rule = |text: &String| {
+            serde_json::from_str(text).map_err(|_| {
+                let (key, wanted) = ("rules".into(), "rules of columns as the run was made with".into());
+                TrainError::Setting { key, wanted, found: text.clone() }.into()
+            })
+        };
+        self.rules.iter().map(rule).collect()
     }
 
     /// What is learned by what.

@@ -301,6 +301,8 @@ impl Network {
             fact("seed", settings.seed.to_string()),
             fact("device", self.device.name().to_string()),
         ];
-        facts.into_iter().chain(numbers).collect()
+        let rules = settings.column_rules().unwrap_or_default();
+        let rules = rules.iter().filter_map(|rule| Some(fact("column", rule.words()?)));
+        facts.into_iter().chain(numbers).chain(rules).collect()
     }
 }

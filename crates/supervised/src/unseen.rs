@@ -84,11 +84,13 @@ impl Unseen {
             Inputs::Pictures { .. } if PICTURES.contains(&ending.as_str()) => {
                 (UnseenSource::Files(vec![path.into()]), vec![None])
             }
-            Inputs::Table { columns, targets, header, bits }
+            Inputs::Table { columns, targets, header, bits, rules }
                 if path.is_file() && !PICTURES.contains(&ending.as_str()) =>
             {
                 let csv = if *header { Csv::new() } else { Csv::new().without_header() };
-                let rows = if *bits { csv.of_bits() } else { csv }.select(path, columns, targets)?;
+                let rows = if *bits { csv.of_bits() } else { csv.rules(rules.clone()) };
+                let rows = rows.select(path, columns, targets)?;
+                notes.extend(rows.notes);
                 (UnseenSource::Rows(rows.inputs), rows.targets)
             }
             _ => {

@@ -5,6 +5,7 @@
 //!
 //! Invariant: predictions come in the order of samples, one each.
 
+use farad_data::ColumnRule;
 use farad_ir::Shape;
 use farad_tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub enum Inputs {
         /// Pixels across.
         width: usize,
     },
-    /// Rows of a table: `[columns]`, in the units of the table.
+    /// Rows of a table: `[columns]`, in the units of the table; by rules, the numbers that they give.
     Table {
         /// The names of the columns in their order; numbers from 0 on where tables have no header.
         columns: Vec<String>,
@@ -44,6 +45,9 @@ pub enum Inputs {
         header: bool,
         /// Whether numbers are bits, which tables may also write as `true` and `no`.
         bits: bool,
+        /// How each column becomes numbers, in their order; if empty, every column is a number.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<ColumnRule>,
     },
     /// Numbers of this shape, as they are.
     Array {
@@ -90,8 +94,17 @@ impl Inputs {
     pub fn shape(&self) -> Shape {
         match self {
             Inputs::Pictures { channels, height, width } => Shape::new(&[*channels, *height, *width]),
-            Inputs::Table { columns, .. } => Shape::new(&[columns.len()]),
+            Inputs::Table { .. } => Shape::new(&[self.features().len()]),
             Inputs::Array { shape } => Shape::new(shape),
+        }
+    }
+
+    /// The names of the numbers that a row of a table becomes; none for other inputs.
+    pub fn features(&self) -> Vec<String> {
+        match self {
+            Inputs::Table { columns, rules, .. } if rules.is_empty() => columns.clone(),
+            Inputs::Table { rules, .. } => rules.iter().flat_map(ColumnRule::names).collect(),
+            Inputs::Pictures { .. } | Inputs::Array { .. } => vec![],
         }
     }
 

@@ -20,6 +20,59 @@ fn refused(folder: &Folder, arguments: &str, words: &[&str]) {
 }
 
 #[test]
+fn words_dates_and_empty_fields_are_read_by_the_rules_of_the_run() {
+    let folder = Folder::new("predict-words");
+    let (mut table, mut full) =
+        (String::from("color,day,size,price\n"), String::from("color,day,size,price\n"));
+    for n in 0..240 {
+        let (color, day, size) = (["red", "blue", "green"][n % 3], 1 + n % 28, (n * 7 % 40) as f32 / 4.0);
+        let price = [10.0, 50.0, 90.0][n % 3] + day as f32 + size;
+        let shown = if n % 11 == 5 { String::from("NA") } else { size.to_string() };
+        table += &format!("{color},2024-02-{day:02},{shown},{price}\n");
+        full += &format!("{color},2024-02-{day:02},{size},{price}\n");
+    }
+    table += "red,,1,12\n";
+    std::fs::write(folder.path("table.csv"), table).unwrap();
+    std::fs::write(folder.path("full.csv"), full).unwrap();
+    std::fs::write(folder.path("new.csv"), "size,color,day\n,teal,2024-02-03\n2,green,2024-02-10\n").unwrap();
+    std::fs::write(folder.path("bad.csv"), "size,color,day\n2,green,soon\n").unwrap();
+    let train = "--device cpu --quiet --epochs 80 --set warm_up=0 --set learning_rate=0.01";
+    folder.succeed(&format!("train csv --data table.csv {train} --out net"));
+    let config = std::fs::read_to_string(folder.path("net/config.toml")).unwrap();
+    for word in ["green", "2024", "median"] {
+        let report = std::fs::read_to_string(folder.path("net/report.md")).unwrap();
+        assert!(report.contains(word), "{word} is not in {report}");
+    }
+    assert!(config.contains("year_first"), "{config}");
+    let said = lines(&folder.succeed("predict net --data full.csv --device cpu --json"));
+    // Half of the price is told by a word, so that words that are not read would show.
+    let off: Vec<f64> = (0..240)
+        .map(|n| {
+            let wanted = [10.0, 50.0, 90.0][n % 3] + (1 + n % 28) as f64 + (n * 7 % 40) as f64 / 4.0;
+            (said[n]["value"].as_f64().unwrap() - wanted).abs()
+        })
+        .collect();
+    let mean = off.iter().sum::<f64>() / 240.0;
+    assert!(mean < 6.0, "{mean}");
+    let output = folder.farad("predict net --data new.csv --device cpu");
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    for words in ["`size`: 1 empty, filled with", "not there in training, such as `teal`"] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+    refused(
+        &folder,
+        "predict net --data bad.csv --device cpu",
+        &["csv: not a date: bad.csv: line 2, column `day`"],
+    );
+    refused(
+        &folder,
+        "train csv --data table.csv --set empty=refuse --out no",
+        &["csv: a value is missing: table.csv"],
+    );
+    assert!(!folder.path("no").exists());
+}
+
+#[test]
 fn tables_are_predicted_by_the_names_of_their_columns() {
     let folder = Folder::new("predict-tables");
     let (mut table, mut fresh) =

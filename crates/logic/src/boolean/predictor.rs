@@ -20,7 +20,8 @@ impl FunctionInUse {
         let netlist = simplified(run)?;
         let targets: Vec<String> = netlist.outputs.iter().map(|output| output.name.clone()).collect();
         let columns = netlist.inputs.clone();
-        let inputs = Inputs::Table { columns, targets: targets.clone(), header: true, bits: true };
+        let inputs =
+            Inputs::Table { columns, targets: targets.clone(), header: true, bits: true, rules: vec![] };
         Ok(FunctionInUse { signature: Signature { inputs, outputs: Outputs::Numbers(targets) }, netlist })
     }
 }

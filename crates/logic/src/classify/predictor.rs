@@ -138,7 +138,7 @@ fn signature(learned: &LearnedClassifier) -> Result<Signature> {
                 return Err(TrainError::SampleShape { found, wanted }.into());
             }
             let targets = if target.is_empty() { vec![] } else { vec![target] };
-            Inputs::Table { columns, targets, header: learned.settings.header, bits: false }
+            Inputs::Table { columns, targets, header: learned.settings.header, bits: false, rules: vec![] }
         }
     };
     Ok(Signature { inputs, outputs: Outputs::Classes(learned.classes.clone()) })
