@@ -67,7 +67,7 @@ pub use checkpoint::Checkpoint;
 pub use conclusion::Conclusion;
 pub use events::Events;
 pub use farad_chart::{
-    Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail, bytes, count, counted, thousands,
+    Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail, base64, bytes, count, counted, thousands,
 };
 pub use folder::Run;
 pub use former::current_name;
