@@ -21,6 +21,7 @@ mod stack;
 mod text;
 
 pub use bars::Bars;
+pub use base64::base64;
 pub use canvas::{Anchor, Canvas, Color};
 pub use lines::Chart;
 pub use matrix::Matrix;

@@ -91,6 +91,8 @@ pub enum Error {
     Format { name: String, nearest: String, names: String },
     #[error("{op}: a file is there already: {path}\nhelp: name another place with {flag}, or move it away")]
     FileExists { op: &'static str, path: String, flag: &'static str },
+    #[error("simulate: --healing takes --steps from 1 to {most}, not {steps}")]
+    HealingSteps { steps: usize, most: usize },
     #[error("{op}: could not write {path}: {source}")]
     Write { op: &'static str, path: String, source: std::io::Error },
     #[error(

@@ -27,6 +27,7 @@ mod devices;
 mod error;
 mod eval;
 mod export;
+mod film;
 #[cfg(test)]
 mod guide;
 mod inspect;

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::arguments::{SimulateOptions, StartOption};
 use crate::circuits::{self, Wanted};
 use crate::error::{Error, Result};
+use crate::film;
 use crate::look::{self, count, counted, duration, shown};
 use crate::profile::{self, Profiling, has_folder};
 use crate::source::Source;
@@ -34,7 +35,7 @@ const MASKS: usize = 1 << 22;
 /// Simulates.
 pub fn run(options: &SimulateOptions) -> Result<()> {
     let (width, height) = size(&options.grid)?;
-    let gif = options.gif.as_ref().map(|path| film(options, path.as_deref())).transpose()?;
+    let gif = options.gif.as_ref().map(|path| gif_path(options, path.as_deref())).transpose()?;
     profile::check(&options.profile)?;
     let automaton = automaton(options)?;
     let colors = palette(&automaton.cell.meta);
@@ -44,6 +45,9 @@ pub fn run(options: &SimulateOptions) -> Result<()> {
         StartOption::Random => grid.randomize(options.seed),
         StartOption::Zeros => {}
         StartOption::Center => (0..automaton.channels).for_each(|c| grid.set(c, width / 2, height / 2, true)),
+    }
+    if let Some(path) = &options.healing {
+        return heal(options, path, &automaton, &mut grid);
     }
     let device = options.device.or_best()?;
     let profiling = Profiling::start(&options.profile, &device);
@@ -158,17 +162,48 @@ fn size(text: &str) -> Result<(usize, usize)> {
     Ok((number(width)?, number(height)?))
 }
 
-/// Where the film goes: to the file that is named, which must be new, else beside the circuit under a name that is free.
-fn film(options: &SimulateOptions, asked: Option<&Path>) -> Result<PathBuf> {
-    if let Some(asked) = asked {
-        let path = asked.display().to_string();
-        if asked.exists() {
-            return Err(Error::FileExists { op: "simulate", path, flag: "--gif" });
+/// Writes a film of damage and healing, on the CPU: its grids are small.
+fn heal(options: &SimulateOptions, path: &Path, automaton: &Automaton, grid: &mut Grid) -> Result<()> {
+    free("--healing", path)?;
+    if options.steps == 0 || 2 * options.steps > FRAMES {
+        return Err(Error::HealingSteps { steps: options.steps, most: FRAMES / 2 });
+    }
+    let film = film::healing(automaton, grid, options.steps, &palette(&automaton.cell.meta));
+    let fail = |source| Error::Write { op: "simulate", path: path.display().to_string(), source };
+    std::fs::write(path, film).map_err(fail)?;
+    let mut out = look::out();
+    match options.output.json {
+        true => {
+            let (width, height, gates) = (grid.width(), grid.height(), grid.gates());
+            let path = path.display().to_string();
+            writeln!(
+                out,
+                "{}",
+                json!({ "width": width, "height": height, "steps": options.steps, "gates": gates, "gif": path })
+            )?;
         }
-        return match has_folder(asked) {
-            true => Ok(asked.to_path_buf()),
-            false => Err(Error::NoFolder { op: "simulate", path, flag: "--gif" }),
-        };
+        false => writeln!(out, "film {}", shown(path).display())?,
+    }
+    Ok(out.flush()?)
+}
+
+/// Refuses a file that is there already, or whose folder is not.
+fn free(flag: &'static str, asked: &Path) -> Result<()> {
+    let path = asked.display().to_string();
+    if asked.exists() {
+        return Err(Error::FileExists { op: "simulate", path, flag });
+    }
+    match has_folder(asked) {
+        true => Ok(()),
+        false => Err(Error::NoFolder { op: "simulate", path, flag }),
+    }
+}
+
+/// Where the film goes: to the file that is named, which must be new, else beside the circuit under a name that is free.
+fn gif_path(options: &SimulateOptions, asked: Option<&Path>) -> Result<PathBuf> {
+    if let Some(asked) = asked {
+        free("--gif", asked)?;
+        return Ok(asked.to_path_buf());
     }
     let source = &options.source;
     let folder = if source.is_dir() { source.as_path() } else { source.parent().unwrap_or(Path::new("")) };

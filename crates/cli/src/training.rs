@@ -118,7 +118,8 @@ fn trained(
     if !group.is_first() {
         return Ok(None);
     }
-    talk.ends(&next.fold(Closing::new(&folder), |closing, (command, does)| closing.next(command, does)));
+    let closing = next.fold(Closing::new(&folder), |closing, (command, does)| closing.next(command, does));
+    talk.ends(&closing.dashboard());
     profiling.finish()?;
     let config = training.run().config();
     let first = config.get("seeds").and_then(|seeds| seeds.as_array()?.first()?.as_integer());

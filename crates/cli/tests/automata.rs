@@ -69,6 +69,7 @@ fn a_run_has_all_its_files_and_every_command_reads_it() {
         "events.jsonl",
         "checkpoint.safetensors",
         "report.md",
+        "report.html",
         "result.json",
         "circuits/seed-5.json",
         "circuits/seed-6.simplified.json",

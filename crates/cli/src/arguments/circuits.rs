@@ -25,6 +25,7 @@ pub const SIMULATE_EXAMPLES: &str = "\
 Examples:
   farad simulate runs/life-5 --grid 128x128 --steps 300 --gif
   farad simulate circuit.json --grid 512x512 --steps 1000 --start center
+  farad simulate runs/checkerboard-2 --grid 24x24 --steps 16 --healing film.svg
 
 Keys of --json:
   width, height, steps, gates, microseconds_per_step, on, of, gif";
@@ -95,6 +96,9 @@ pub struct SimulateOptions {
     /// Write the steps as a GIF: `simulation.gif` beside the circuit, or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath)]
     pub gif: Option<Option<PathBuf>>,
+    /// Write a film of healing to this SVG file: the steps, a block set to zero, as many steps again, and the circuit beside it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "gif")]
+    pub healing: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]

@@ -29,11 +29,27 @@ impl<'a> Closing<'a> {
         self
     }
 
+    /// The dashboard, as the last command to try.
+    pub fn dashboard(mut self) -> Closing<'a> {
+        // The dashboard looks into `runs` unless it is told otherwise.
+        let parent = shown(self.folder).parent().map(Path::to_path_buf).unwrap_or_default();
+        let words = match parent.as_os_str().is_empty() {
+            true => "dashboard .".to_string(),
+            false if parent == Path::new(crate::source::RUNS) => "dashboard".to_string(),
+            false => format!("dashboard {}", shell_word(parent)),
+        };
+        self.next.push((format!("{} {words}", itself()), "all runs in the browser"));
+        self
+    }
+
     fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![];
         let run = shown(self.folder);
         if self.folder.join("report.md").is_file() {
             lines.push(("report", run.join("report.md").display().to_string()));
+        }
+        if self.folder.join("report.html").is_file() {
+            lines.push(("page", format!("{} (the report for a browser)", run.join("report.html").display())));
         }
         for (title, folder, ends) in [
             ("pictures", "plots", &[".svg", ".png", ".gif"][..]),

@@ -257,9 +257,11 @@ impl Run {
         Ok(folder.join(file))
     }
 
-    /// Writes `report.md`.
+    /// Writes `report.md`, and the same as `report.html`, with the pictures that are in the run's folder by now.
     #[track_caller]
     pub fn write_report(&self, text: &str) -> Result<()> {
+        let page = super::html::page(text, &self.folder);
+        self.write_file("report.html", page.as_bytes())?;
         self.write_file("report.md", text.as_bytes()).map(drop)
     }
 

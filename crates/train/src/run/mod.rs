@@ -10,7 +10,7 @@
 //! - `checkpoint.previous.safetensors` is the checkpoint before it. It is a second name of the file, so it
 //!   costs no time. Where the last checkpoint is damaged, the error names this one.
 //! - `result.json` ([`Conclusion`]) says how good the run was, and for which step.
-//! - Plots and a report.
+//! - Plots and a report, as `report.md` and as `report.html`, which has the pictures inside.
 //!
 //! One process holds the folder's lock from the first update until the report is written. Files that killed
 //! processes left unfinished are removed when a run goes on.
@@ -55,6 +55,7 @@ mod conclusion;
 mod events;
 mod folder;
 mod former;
+mod html;
 mod interrupt;
 mod log;
 mod page;
@@ -66,7 +67,7 @@ pub use checkpoint::Checkpoint;
 pub use conclusion::Conclusion;
 pub use events::Events;
 pub use farad_chart::{
-    Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail, bytes, count, counted, thousands,
+    Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail, base64, bytes, count, counted, thousands,
 };
 pub use folder::Run;
 pub use former::current_name;
