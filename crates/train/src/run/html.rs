@@ -182,7 +182,7 @@ fn inline(text: &str) -> String {
 /// Every second part between marks in an element; a mark without a second stays.
 fn marked(text: &str, mark: &str, element: &str) -> String {
     let parts: Vec<&str> = text.split(mark).collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return text.into();
     }
     let part = |(n, part): (usize, &&str)| match n % 2 {
