@@ -1,13 +1,14 @@
-"""Fits the model of docs/scale.md to measured all-reduces, and computes its table.
+"""Fits the model of docs/scale.md to measured all-reduces, and computes its tables.
 
     python3 tools/scale.py docs/scale/measured.jsonl
 
 The file has the lines of `farad bench --group --json`. For n ranks and S bytes an all-reduce takes
 
-    2 (n - 1) alpha + S beta
+    2 (n - 1) alpha + min(S, knee) beta + max(S - knee, 0) gamma
 
-Beta is the time per byte on one machine: copies and sums. A network adds 2 (n - 1)/n S/B. Lines are weighted by 1/seconds squared,
-so that small and large sizes count the same.
+Beta is the time per byte on one machine, copies and sums, inside the caches; gamma is the time beyond the knee. A network adds
+2 (n - 1)/n S/B. Lines are weighted by 1/seconds squared, so that small and large sizes count the same. Gamma is fitted last, to what
+alpha and beta leave.
 """
 
 import json
@@ -22,6 +23,8 @@ MODELS = [
 ]
 DEVICES = [8, 64, 1024]
 NETWORKS = [10, 100, 400]
+# Bytes up to which numbers stay in the caches, by the measurements; a bucket has at most as many.
+KNEE = 4 << 20
 
 
 def measured(path):
@@ -32,40 +35,73 @@ def measured(path):
 
 
 def fit(points):
-    """Alpha and beta with the smallest relative errors; neither is below zero."""
+    """Alpha, beta and gamma with the smallest relative errors; none is below zero."""
     aa = ab = bb = at = bt = 0.0
     for ranks, size, seconds in points:
-        a, b, weight = 2 * (ranks - 1), size, 1 / seconds**2
-        aa, ab, bb = aa + weight * a * a, ab + weight * a * b, bb + weight * b * b
-        at, bt = at + weight * a * seconds, bt + weight * b * seconds
+        if size <= KNEE:
+            a, b, weight = 2 * (ranks - 1), size, 1 / seconds**2
+            aa, ab, bb = aa + weight * a * a, ab + weight * a * b, bb + weight * b * b
+            at, bt = at + weight * a * seconds, bt + weight * b * seconds
     determinant = aa * bb - ab * ab
     if determinant <= 0:
         raise SystemExit("scale: too few sizes: a fit needs at least two")
-    return max((at * bb - bt * ab) / determinant, 0.0), max((bt * aa - at * ab) / determinant, 0.0)
+    alpha = max((at * bb - bt * ab) / determinant, 0.0)
+    beta = max((bt * aa - at * ab) / determinant, 0.0)
+    above = over = 0.0
+    for ranks, size, seconds in points:
+        if size > KNEE:
+            beyond, weight = size - KNEE, 1 / seconds**2
+            above += weight * beyond * (seconds - 2 * (ranks - 1) * alpha - KNEE * beta)
+            over += weight * beyond**2
+    return alpha, beta, max(above / over, 0.0) if over else beta
 
 
-def share(size, compute, devices, gigabits, alpha, beta):
-    """The share of a step in which devices compute, if nothing is hidden."""
-    network = 2 * (devices - 1) / devices * size / (gigabits * 1e9 / 8)
-    return compute / (compute + 2 * (devices - 1) * alpha + network + size * beta)
+def reduction(ranks, size, alpha, beta, gamma):
+    """Seconds of an all-reduce in one piece, on one machine."""
+    return 2 * (ranks - 1) * alpha + min(size, KNEE) * beta + max(size - KNEE, 0) * gamma
+
+
+def network(size, devices, gigabits):
+    """Seconds that the network adds."""
+    return 2 * (devices - 1) / devices * size / (gigabits * 1e9 / 8)
+
+
+def share(size, compute, devices, gigabits, fitted):
+    """The share of a step in which devices compute, if all gradients go in one piece after the backward pass."""
+    return compute / (compute + reduction(devices, size, *fitted) + network(size, devices, gigabits))
+
+
+def share_in_buckets(size, compute, devices, gigabits, fitted):
+    """The same if buckets go beside the backward pass, which is two thirds of the computing; the last one is not hidden."""
+    count = -(-size // KNEE)
+    each = reduction(devices, size / count, *fitted) + network(size / count, devices, gigabits)
+    hidden = max(compute * 2 / 3, (count - 1) * each)
+    return compute / (compute / 3 + hidden + each)
+
+
+def table(title, share_of, fitted):
+    """A row per model and number of devices, a column per network."""
+    print(f"\n{title}\n\n| model | devices | " + " | ".join(f"{n} Gbit/s" for n in NETWORKS) + " |")
+    print("|---|---:|" + "---:|" * len(NETWORKS))
+    for name, size, compute in MODELS:
+        for devices in DEVICES:
+            cells = [f"{100 * share_of(size, compute, devices, n, fitted):.0f} %" for n in NETWORKS]
+            print(f"| {name} | {devices:,} | " + " | ".join(cells) + " |")
 
 
 def main():
     if len(sys.argv) != 2:
         raise SystemExit("usage: python3 tools/scale.py docs/scale/measured.jsonl")
     points = measured(sys.argv[1])
-    alpha, beta = fit(points)
-    print(f"fit of {len(points)} points: alpha {alpha * 1e6:.1f} µs, beta {beta * 1e9:.2f} ns per byte\n")
+    fitted = fit(points)
+    alpha, beta, gamma = fitted
+    print(f"fit of {len(points)} points: alpha {alpha * 1e6:.1f} µs, beta {beta * 1e9:.2f} ns per byte, ", end="")
+    print(f"beyond {KNEE >> 20} MiB {gamma * 1e9:.2f} ns\n")
     print("| ranks | bytes | measured | model |\n|---:|---:|---:|---:|")
     for ranks, size, seconds in points:
-        model = 2 * (ranks - 1) * alpha + size * beta
-        print(f"| {ranks} | {size:,} | {seconds * 1e6:,.1f} µs | {model * 1e6:,.1f} µs |")
-    print("\n| model | devices | " + " | ".join(f"{n} Gbit/s" for n in NETWORKS) + " |")
-    print("|---|---:|" + "---:|" * len(NETWORKS))
-    for name, size, compute in MODELS:
-        for devices in DEVICES:
-            cells = [f"{100 * share(size, compute, devices, n, alpha, beta):.0f} %" for n in NETWORKS]
-            print(f"| {name} | {devices:,} | " + " | ".join(cells) + " |")
+        print(f"| {ranks} | {size:,} | {seconds * 1e6:,.1f} µs | {reduction(ranks, size, *fitted) * 1e6:,.1f} µs |")
+    table("In one piece, after the backward pass:", share, fitted)
+    table("In buckets, beside the backward pass:", share_in_buckets, fitted)
 
 
 if __name__ == "__main__":

@@ -31,14 +31,16 @@ from ._farad import (
 
 _array.install()
 
-from . import array_api, data, logic, nn, onnx, optim, random  # noqa: E402
+from . import array_api, data, linalg, logic, nn, onnx, optim, random  # noqa: E402
 from ._creation import array  # noqa: E402
 from ._dtypes import bfloat16, float16  # noqa: E402
-from . import _habits  # noqa: E402
+from . import _habits, _numpy  # noqa: E402
+from ._einsum import allclose, array_equal, einsum, isclose  # noqa: E402
 from ._habits import concatenate, missing_from_module as __getattr__  # noqa: E402
 from ._runs import Run, train, train_settings, train_subjects  # noqa: E402
 from ._statistics import compute  # noqa: E402
-from ._transforms import checkpoint, grad, loop, scan, value_and_grad  # noqa: E402
+from . import lm, rl, show  # noqa: E402
+from ._transforms import checkpoint, grad, loop, mixed, scan, value_and_grad  # noqa: E402
 from .array_api import *  # noqa: E402,F401,F403
 from .array_api import bool, e, inf, nan, newaxis, pi  # noqa: E402
 
@@ -53,4 +55,5 @@ def _functions() -> None:
 
 _functions()
 _habits.install()
+_numpy.install()
 del _functions

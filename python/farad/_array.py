@@ -153,7 +153,6 @@ METHODS = {
     "__iter__": _iterate,
     # Between numpy arrays and arrays of Farad, Farad's operators are asked.
     "__array_priority__": 1000,
-    "__array_ufunc__": None,
     "numpy": to_numpy,
     "tolist": tolist,
     "astype": astype,

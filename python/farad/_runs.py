@@ -91,6 +91,23 @@ class Run:
         """The report, as Markdown."""
         return (self.folder / "report.md").read_text()
 
+    def chart(self, *names: str, logarithmic: bool = False) -> Any:
+        """Columns of the log as a chart; the loss if none is named."""
+        from .show import Chart
+
+        curves = self.curves
+        chosen = names or ("loss",)
+        unknown = [name for name in chosen if name not in curves]
+        if unknown:
+            raise KeyError(f"chart: the log has no {unknown}; it has {sorted(curves)}")
+        return Chart({name: curves[name] for name in chosen}, title=str(self.folder), logarithmic=logarithmic)
+
+    def show_report(self) -> Any:
+        """The whole report, as it stands in `report.html`."""
+        from .show import Report
+
+        return Report(self.folder / "report.html")
+
     def circuit(self) -> Any:
         """The circuit that the run learned, if it learned one; simplified if the run did that."""
         found = sorted(self.folder.rglob("*.json"), key=lambda path: ("simplified" not in path.name, str(path)))
@@ -135,7 +152,7 @@ def _text(value: Any) -> str:
 def _carry_out(subject: str, folder: Any, device: Any, progress: Any, settings: dict, resumes: bool) -> Run:
     bar = ProgressBar(subject or str(folder)) if progress is True else None
     callback = bar if bar is not None else (progress or None)
-    pairs = [(key, _text(value)) for key, value in settings.items()]
+    pairs = [(NAMES.get(key, key), _text(value)) for key, value in settings.items()]
     try:
         path, _, results, lines = _farad.train_run(subject, folder, pairs, device, callback, resumes)
     finally:
@@ -160,11 +177,13 @@ def train(
 
 
 #: Flags of the command that are no settings of a row.
-FLAGS = {"seed", "seeds", "data", "epochs", "updates", "quick", "no_repair", "recipe"}
+FLAGS = {"seed", "seeds", "data", "epochs", "updates", "quick", "no_repair", "recipe", "start_from", "context", "lora", "tokenizer"}
+#: Flags whose names Python has for itself.
+NAMES = {"start_from": "from"}
 
 
 def train_subjects() -> dict[str, str]:
-    """What can be learned, and what it is. Language models are trained by the command alone."""
+    """What can be learned, and what it is."""
     return dict(_farad.train_subjects())
 
 

@@ -272,6 +272,10 @@ class Lstm(_NativeLayer):
     """Long short-term memory; gives outputs and states."""
     def __init__(self, inputs: Any, hidden: Any, layers: Any = ..., bidirectional: Any = ..., bias: Any = ..., batch_first: Any = ..., dropout: Any = ...) -> None: ...
 
+class Transformer(_NativeLayer):
+    """A decoder transformer: tokens [batch, time] to logits [batch, time, vocabulary]."""
+    def __init__(self, layers: Any, heads: Any, width: Any, context: Any, vocabulary: Any, dropout: Any = ..., tied: Any = ..., bias: Any = ..., activation: Any = ..., positions: Any = ...) -> None: ...
+
 class MultiHeadAttention(_NativeLayer):
     """Attention by several heads."""
     def __init__(self, width: Any, heads: Any, bias: Any = ..., dropout: Any = ...) -> None: ...

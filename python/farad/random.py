@@ -55,15 +55,19 @@ def uniform(
     return numbers if (low, high) == (0.0, 1.0) else numbers * (high - low) + low
 
 
-def normal(shape: int | Sequence[int] = (), mean: float = 0.0, std: float = 1.0, *, device: Any = None) -> Array:
+def normal(
+    shape: int | Sequence[int] = (), mean: float = 0.0, std: float = 1.0, *, key: Key | None = None, device: Any = None
+) -> Array:
     """Normal random numbers."""
-    numbers = _farad.random("normal", shape, device=device)
+    numbers = _farad.random("normal", shape, key=key, device=device)
     return numbers if (mean, std) == (0.0, 1.0) else numbers * std + mean
 
 
-def bernoulli(probability: float, shape: int | Sequence[int] = (), *, device: Any = None) -> Array:
+def bernoulli(
+    probability: float, shape: int | Sequence[int] = (), *, key: Key | None = None, device: Any = None
+) -> Array:
     """Truth values that are true with a probability."""
-    return _farad.random("mask", shape, probability=probability, device=device)
+    return _farad.random("mask", shape, key=key, probability=probability, device=device)
 
 
 def seed(number: int) -> None:

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::lines::told;
+use crate::precision::chosen_precision;
 
 /// An exception's class, by its name in `farad/_errors.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +68,10 @@ pub fn quiet_panics() {
     }));
 }
 
-/// Runs work that may panic; a panic becomes an exception with its text.
+/// Runs work that may panic, in the precision that the thread has chosen; a panic becomes an exception with its text.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     GUARDED.set(GUARDED.get() + 1);
-    let result = catch_unwind(AssertUnwindSafe(work));
+    let result = catch_unwind(AssertUnwindSafe(|| chosen_precision().scope(work)));
     GUARDED.set(GUARDED.get() - 1);
     result.map_err(|payload| Exception::Op.with(text_of(&*payload)))
 }

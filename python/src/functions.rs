@@ -44,7 +44,8 @@ pub fn iota(n: usize, device: Option<DeviceArg>) -> PyResult<PyArray> {
     guarded(|| Tensor::arange(n, &device)).map(PyArray::from)
 }
 
-fn tensors(arrays: Vec<ArrayArg>) -> Vec<Tensor> {
+/// Arrays as tensors.
+pub fn tensors(arrays: Vec<ArrayArg>) -> Vec<Tensor> {
     arrays.into_iter().map(|array| array.0).collect()
 }
 
@@ -87,8 +88,10 @@ pub fn random(
         ("bits", None) => Tensor::random_bits(shape, &device),
         ("uniform", Some((seed, place))) => Tensor::rand_at(seed, place, shape, &device),
         ("uniform", None) => Tensor::rand(shape, &device),
-        ("normal", _) => Tensor::randn(shape, &device),
-        ("mask", _) => Tensor::random_mask(probability, shape, &device),
+        ("normal", Some((seed, place))) => Tensor::randn_at(seed, place, shape, &device),
+        ("normal", None) => Tensor::randn(shape, &device),
+        ("mask", Some((seed, place))) => Tensor::random_mask_at(seed, place, probability, shape, &device),
+        ("mask", None) => Tensor::random_mask(probability, shape, &device),
         _ => panic!("random: unknown kind: {kind}"),
     })
     .map(PyArray::from)
@@ -99,7 +102,21 @@ thread_local! {
     static REFUSED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Calls a body that Python wrote. An exception in it ends the recording.
+/// What Python gave while something was recorded. An exception ends the recording, by a panic that [`told_by_python`]
+/// turns into the exception again.
+pub fn recorded<T>(result: PyResult<T>) -> T {
+    result.unwrap_or_else(|error| {
+        REFUSED.set(Some(error));
+        panic!("the body failed")
+    })
+}
+
+/// A result, with the exception that Python raised in a recording instead of what followed from it.
+pub fn told_by_python<T>(result: PyResult<T>) -> PyResult<T> {
+    result.map_err(|error| REFUSED.take().unwrap_or(error))
+}
+
+/// Calls a body that Python wrote.
 fn call_body(
     body: &Bound<'_, PyAny>,
     arguments: impl FnOnce(Python<'_>) -> PyResult<Py<PyTuple>>,
@@ -109,26 +126,18 @@ fn call_body(
         let (carries, results): (Vec<ArrayArg>, Vec<ArrayArg>) = result.extract()?;
         Ok((tensors(carries), tensors(results)))
     };
-    match call() {
-        Ok(given) => given,
-        Err(error) => {
-            REFUSED.set(Some(error));
-            panic!("the body failed");
-        }
-    }
+    recorded(call())
 }
 
-fn list<'py>(py: Python<'py>, tensors: &[Tensor]) -> PyResult<Bound<'py, PyList>> {
+/// Tensors as a list of arrays.
+pub fn list<'py>(py: Python<'py>, tensors: &[Tensor]) -> PyResult<Bound<'py, PyList>> {
     PyList::new(py, tensors.iter().map(|tensor| PyArray::from(tensor.clone())).collect::<Vec<_>>())
 }
 
 /// What a loop gave, or what its body raised.
 fn finished(result: PyResult<(Vec<Tensor>, Vec<Tensor>)>) -> PyResult<(Vec<PyArray>, Vec<PyArray>)> {
     let arrays = |all: Vec<Tensor>| all.into_iter().map(PyArray::from).collect();
-    match result {
-        Ok((carries, results)) => Ok((arrays(carries), arrays(results))),
-        Err(error) => Err(REFUSED.take().unwrap_or(error)),
-    }
+    told_by_python(result).map(|(carries, results)| (arrays(carries), arrays(results)))
 }
 
 /// A loop over the first axis of sequences, recorded once.
@@ -178,13 +187,10 @@ pub fn checkpoint(body: &Bound<'_, PyAny>, x: ArrayArg) -> PyResult<PyArray> {
                 let array = PyArray::from(x.clone()).into_pyobject(body.py())?;
                 Ok(body.call1((array,))?.extract::<ArrayArg>()?.0)
             };
-            call().unwrap_or_else(|error| {
-                REFUSED.set(Some(error));
-                panic!("the body failed")
-            })
+            recorded(call())
         })
     });
-    result.map(PyArray::from).map_err(|error| REFUSED.take().unwrap_or(error))
+    told_by_python(result).map(PyArray::from)
 }
 
 /// Writes named arrays to a safetensors file.

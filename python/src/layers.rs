@@ -3,7 +3,9 @@
 //! Invariant: a layer made here draws the same numbers as in Rust, in the same order. Start at [`ROWS`].
 
 use farad::nn::{self, Cell, Layer, Module, MultiHeadAttention, Recurrent, State};
+use farad::train::settings::SettingsTable as _;
 use farad::{Attention, Tensor};
+use farad_lm::{ModelOptions, Transformer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -71,6 +73,38 @@ impl AnyLayer for MultiHeadAttention {
         };
         (self.forward(queries, keys, values, &options), None)
     }
+}
+
+impl AnyLayer for Transformer {
+    fn module(&self) -> &dyn Module {
+        self
+    }
+
+    fn call(&self, inputs: &[Tensor], _: bool) -> (Tensor, Option<Vec<Tensor>>) {
+        assert!(inputs.len() == 1, "Transformer: takes one array ({} vs 1)", inputs.len());
+        (self.forward(&inputs[0]), None)
+    }
+}
+
+/// A decoder transformer with the sizes that the arguments name.
+fn transformer(k: &Keywords) -> PyResult<Box<dyn AnyLayer>> {
+    let mut options = ModelOptions {
+        layers: k.need("layers")?,
+        heads: k.need("heads")?,
+        width: k.need("width")?,
+        context: k.need("context")?,
+        vocabulary: k.need("vocabulary")?,
+        dropout: k.or("dropout", 0.0)?,
+        tied: k.or("tied", true)?,
+        bias: k.or("bias", true)?,
+        ..ModelOptions::default()
+    };
+    for key in ["activation", "positions"] {
+        if let Some(name) = k.get::<String>(key)? {
+            options.assign(key, &name).map_err(crate::errors::raised)?;
+        }
+    }
+    Ok(Box::new(Transformer::new(&options).map_err(|error| crate::errors::raised(error.into()))?))
 }
 
 /// A row of the table.
@@ -263,6 +297,7 @@ rows! {
     Rnn (RECURRENT) "A recurrent layer over sequences; gives outputs and states.", |k| Ok(Box::new(recurrent::<nn::RnnCell>(k)?));
     Gru (RECURRENT) "Gated recurrent units; gives outputs and states.", |k| Ok(Box::new(recurrent::<nn::GruCell>(k)?));
     Lstm (RECURRENT) "Long short-term memory; gives outputs and states.", |k| Ok(Box::new(recurrent::<nn::LstmCell>(k)?));
+    Transformer ("layers, heads, width, context, vocabulary, dropout=0.0, tied=True, bias=True, activation='gelu', positions='learned'") "A decoder transformer: tokens [batch, time] to logits [batch, time, vocabulary].", |k| transformer(k);
     MultiHeadAttention ("width, heads, bias=True, dropout=0.0") "Attention by several heads.", |k| { let l = MultiHeadAttention::new(k.need("width")?, k.need("heads")?).dropout(k.or("dropout", 0.0)?); Ok(Box::new(if k.or("bias", true)? { l } else { l.without_bias() })) };
 }
 

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod array;
+mod charts;
 mod circuits;
 mod data;
 mod device;
@@ -14,6 +15,7 @@ mod functions;
 mod gates;
 mod host;
 mod keywords;
+mod language;
 mod layers;
 mod lines;
 mod onnx;
@@ -21,7 +23,9 @@ mod operand;
 mod ops;
 mod optimizers;
 mod parameter;
+mod precision;
 mod runs;
+mod worlds;
 
 use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
@@ -43,6 +47,10 @@ fn _farad(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<onnx::OnnxModel>()?;
     module.add_class::<data::PyDataSet>()?;
     module.add_class::<data::PyLoader>()?;
+    module.add_class::<language::PyLanguageModel>()?;
+    module.add_class::<worlds::PyWorld>()?;
+    module.add_class::<worlds::PyLearner>()?;
+    module.add_class::<worlds::PyAgents>()?;
     for row in &dtype::ROWS {
         module.add(row.name, dtype::PyDType { dtype: row.dtype })?;
     }
@@ -72,6 +80,10 @@ fn _farad(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::train_subjects, module)?)?;
     module.add_function(wrap_pyfunction!(runs::train_settings, module)?)?;
     module.add_function(wrap_pyfunction!(runs::predict_run, module)?)?;
+    module.add_function(wrap_pyfunction!(precision::set_mixed, module)?)?;
+    module.add_function(wrap_pyfunction!(charts::line_chart, module)?)?;
+    module.add_function(wrap_pyfunction!(worlds::world_table, module)?)?;
+    module.add_function(wrap_pyfunction!(worlds::agent_settings, module)?)?;
     module.add_function(wrap_pyfunction!(functions::save, module)?)?;
     module.add_function(wrap_pyfunction!(functions::load, module)?)
 }

@@ -144,6 +144,11 @@ impl PyOptimizer {
         })
     }
 
+    /// How many steps were skipped because a gradient was not finite, in mixed precision or with clipping. Waits.
+    fn overflows(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |optimizer| optimizer.overflows())
+    }
+
     /// The parameters, in order.
     #[getter]
     fn parameters(&self) -> Vec<PyParameter> {

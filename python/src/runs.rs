@@ -10,6 +10,7 @@ use farad::Device;
 use farad::fit::Supervised;
 use farad::run::{Run, Stop};
 use farad::train::{Asked, Kinds, Prediction, Progress, Training, TrainingKind, Watcher};
+use farad_lm::train::Language;
 use farad_logic::boolean::BooleanTables;
 use farad_logic::classify::Classifiers;
 use farad_logic::train::Automata;
@@ -22,8 +23,9 @@ use crate::array::ArrayArg;
 use crate::device::DeviceArg;
 use crate::errors::{guarded, raised};
 
-/// All kinds, language models aside.
-const KINDS: Kinds = Kinds(&[&Automata, &Classifiers, &BooleanTables, &Supervised, &Worlds, &Controllers]);
+/// All kinds.
+const KINDS: Kinds =
+    Kinds(&[&Automata, &Classifiers, &BooleanTables, &Supervised, &Language, &Worlds, &Controllers]);
 
 /// What watches a training for Python.
 struct PythonWatcher {

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "src"
-CHAPTERS = sorted(path for path in GUIDE.glob("*.md") if "```python" in path.read_text())
+README = Path(__file__).parents[2] / "README.md"
+CHAPTERS = [README, *sorted(path for path in GUIDE.glob("*.md") if "```python" in path.read_text())]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -19,11 +20,11 @@ def test_blocks_run(path):
 
 
 def test_chapters_were_found():
-    assert {path.stem for path in CHAPTERS} >= {"python", "python-from-pytorch"}
+    assert {path.stem for path in CHAPTERS} >= {"README", "python", "python-from-pytorch"}
 
 
 @pytest.mark.parametrize(
-    "name", ["farad", "farad.nn", "farad.optim", "farad.random", "farad.array_api", "farad.data", "farad.logic", "farad._creation", "farad._transforms", "farad._manipulation"]
+    "name", ["farad", "farad.nn", "farad.optim", "farad.random", "farad.array_api", "farad.data", "farad.logic", "farad.lm", "farad.rl", "farad.linalg", "farad.show", "farad._einsum", "farad._creation", "farad._transforms", "farad._manipulation"]
 )
 def test_docstrings_run(name):
     module = importlib.import_module(name)

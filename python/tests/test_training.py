@@ -130,6 +130,8 @@ def test_every_layer_can_be_made_and_called(name):
     arguments, shape = shapes.get(name, ((), (4, 6)))
     if name == "Embedding":
         layer, x = nn.Embedding(5, 3), fd.array([0, 4, 2])
+    elif name == "Transformer":
+        layer, x = nn.Transformer(layers=1, heads=2, width=8, context=6, vocabulary=5), fd.array([[0, 4, 2]])
     else:
         layer, x = getattr(nn, name)(*arguments), fd.random.uniform(shape)
     y = layer(x)

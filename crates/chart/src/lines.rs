@@ -17,6 +17,8 @@ const BREAK: f64 = 26.0;
 const BUCKETS: usize = 600;
 /// Lines with fewer points than this are not smoothed, because single points are visible.
 const NOISE: usize = 80;
+/// The radius of a point that stands alone.
+const DOT: f64 = 2.2;
 /// With more points than this, a line has no markers, because they would hide it.
 const MARKS: usize = 45;
 
@@ -117,7 +119,7 @@ impl Chart {
     }
 
     fn entry(&self, number: usize, series: &Series) -> Entry {
-        let marks = series.markers.then_some(number);
+        let marks = (series.markers || series.scattered).then_some(number);
         let pale = self.is_smooth(series);
         let name = match pale {
             true => format!(
@@ -127,7 +129,10 @@ impl Chart {
             ),
             false => series.name.clone(),
         };
-        let key = Key::Line { marks, dashed: series.dashed, pale };
+        let key = match series.scattered {
+            true => Key::Square,
+            false => Key::Line { marks, dashed: series.dashed, pale },
+        };
         Entry { name, color: self.color(number, series), key }
     }
 
@@ -206,6 +211,9 @@ impl Chart {
         let color = self.color(number, series);
         let at: Vec<Point> = points.iter().map(|&(x, y)| (x, y.unwrap_or(row))).collect();
         let style = if series.dashed { DASHES } else { "" };
+        if series.scattered {
+            return at.iter().for_each(|&point| canvas.circle(point, DOT, color));
+        }
         if self.is_smooth(series) {
             canvas.polyline(&thinned(at.clone()), color.tint(0.35), 1.0, "");
             canvas.polyline(&thinned(moving_mean(&at)), color, 2.0, style);

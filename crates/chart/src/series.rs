@@ -21,6 +21,7 @@ pub struct Series {
     pub(crate) markers: bool,
     pub(crate) dashed: bool,
     pub(crate) smoothed: bool,
+    pub(crate) scattered: bool,
 }
 
 impl Series {
@@ -34,12 +35,19 @@ impl Series {
             markers: false,
             dashed: false,
             smoothed: false,
+            scattered: false,
         }
     }
 
     /// With a marker at every point, for occasional measurements. Each series has its own markers.
     pub fn markers(mut self) -> Series {
         self.markers = true;
+        self
+    }
+
+    /// As single points, without a line between them.
+    pub fn scattered(mut self) -> Series {
+        self.scattered = true;
         self
     }
 

@@ -67,6 +67,16 @@ fn charts_show_what_they_are_given() {
 }
 
 #[test]
+fn scattered_points_are_dots_without_a_line() {
+    let points: Vec<(f64, f64)> = (0..30).map(|i| (f64::from(i % 7), f64::from(i * 3 % 11))).collect();
+    let chart = Chart::new("a", "x", "y").series(Series::new("samples", points).scattered());
+    let svg = chart.series(Series::new("right", [(0.0, 0.0), (6.0, 6.0)]).dashed()).svg();
+    assert_eq!(elements(&svg).iter().filter(|element| element.0 == "circle").count(), 30);
+    // The line and its sample in the legend.
+    assert_eq!(lines(&svg).iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[test]
 fn all_points_lie_between_the_axes() {
     let noise = |i: u32| f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24);
     let points: Vec<(f64, f64)> = (0..300).map(|i| (f64::from(i), noise(i) * 1e4 - 5e3)).collect();

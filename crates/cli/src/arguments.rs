@@ -4,6 +4,7 @@
 
 mod circuits;
 mod flags;
+mod grow;
 mod language;
 mod machine;
 mod predict;
@@ -18,6 +19,8 @@ use clap::{Parser, Subcommand};
 use circuits::{EXPORT_EXAMPLES, SIMULATE_EXAMPLES};
 pub use circuits::{ExportOptions, SimulateOptions, StartOption};
 pub use flags::{DeviceFlag, OutputFlags, ProfileFlags, ProfileKind, whole};
+use grow::GROW_EXAMPLES;
+pub use grow::GrowOptions;
 use language::{CHAT_EXAMPLES, GENERATE_EXAMPLES};
 pub use language::{ChatOptions, GenerateOptions, WeightsFlags};
 use machine::{BENCH_EXAMPLES, DEVICES_EXAMPLES, TUNE_EXAMPLES};
@@ -35,6 +38,7 @@ use watch::WATCH_EXAMPLES;
 pub use watch::WatchOptions;
 
 use crate::dashboard::{DASHBOARD_EXAMPLES, DashboardOptions};
+use crate::data::{DATA_EXAMPLES, DataOptions};
 use crate::look::{HELP, brief, examples};
 use crate::serve::{SERVE_EXAMPLES, ServeOptions};
 
@@ -62,7 +66,7 @@ Exit codes:
   0      done
   1      failed: a file, a device, data, a wrong result of a bench
   2      wrong command line
-  130    interrupted by Ctrl-C; a training saves first (a second Ctrl-C ends it at once, unsaved)
+  130    interrupted by Ctrl-C or SIGTERM; a training saves first (the second time it ends at once, unsaved)
 
 Environment:
   FARAD_DEVICE=cpu                     the device that `best` means
@@ -117,6 +121,9 @@ pub enum Command {
     /// See an agent or a controller act, as a film
     #[command(after_help = brief(WATCH_EXAMPLES), after_long_help = examples(WATCH_EXAMPLES))]
     Watch(WatchOptions),
+    /// Grow the body of a genotype, as a world that can be trained in
+    #[command(after_help = brief(GROW_EXAMPLES), after_long_help = examples(GROW_EXAMPLES))]
+    Grow(GrowOptions),
     /// List the devices of this machine
     #[command(after_help = brief(DEVICES_EXAMPLES), after_long_help = examples(DEVICES_EXAMPLES))]
     Devices(DevicesOptions),
@@ -135,6 +142,9 @@ pub enum Command {
     /// Answer with predictions or text over HTTP
     #[command(after_help = brief(SERVE_EXAMPLES), after_long_help = examples(SERVE_EXAMPLES))]
     Serve(ServeOptions),
+    /// List and fetch published data sets
+    #[command(after_help = brief(DATA_EXAMPLES), after_long_help = examples(DATA_EXAMPLES))]
+    Data(DataOptions),
     /// Time operations and training steps, and check their results
     #[command(after_help = brief(BENCH_EXAMPLES), after_long_help = examples(BENCH_EXAMPLES))]
     Bench(BenchOptions),

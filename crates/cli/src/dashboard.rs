@@ -13,6 +13,7 @@ use crate::circuits;
 use crate::error::Result;
 use crate::kinds::KINDS;
 use crate::look;
+use crate::signals::on_ending;
 use crate::source::RUNS;
 
 pub const DASHBOARD_EXAMPLES: &str = "\
@@ -55,8 +56,8 @@ pub fn run(options: &DashboardOptions) -> Result<()> {
     };
     let stop = Stop::new();
     let asked = stop.clone();
-    // A second Ctrl-C ends the process at once.
-    let _ = ctrlc::set_handler(move || if asked.is_set() { std::process::exit(130) } else { asked.set() });
+    // The second time the process ends at once.
+    on_ending(move |ending| if asked.is_set() { ending.now() } else { asked.set() });
     let address = dashboard.address();
     let mut out = look::out();
     match options.output.json {

@@ -24,6 +24,12 @@ pub enum Error {
         "predict: cannot be asked: {path}: {why}\nhelp: a model takes one batch of pictures or numbers and gives one batch of numbers"
     )]
     OddModel { path: String, why: String },
+    #[error("data: there is no set `{name}`{nearest}\nhelp: use one of {names}")]
+    NoPublishedSet { name: String, nearest: String, names: String },
+    #[error("data: {set} could not be fetched: {what}\nhelp: {help}")]
+    Fetch { set: &'static str, what: String, help: String },
+    #[error("data: damaged archive: {path}: {what}\nhelp: remove it, and run the command again")]
+    Archive { path: String, what: String },
     #[error("eval: {flag} is not for a run of kind {kind}\nhelp: leave it out; {why}")]
     EvalFlag { flag: String, kind: String, why: &'static str },
     #[error("run: not a run: {path}: no such folder{nearest}\nhelp: {help}")]

@@ -7,8 +7,17 @@ use farad_logic::boolean::BooleanTables;
 use farad_logic::classify::Classifiers;
 use farad_logic::train::Automata;
 use farad_rl::controller::Controllers;
+use farad_rl::creatures::Creatures;
 use farad_rl::train::Worlds;
 
 /// All kinds.
-pub const KINDS: Kinds =
-    Kinds(&[&Automata, &Classifiers, &BooleanTables, &Supervised, &Language, &Worlds, &Controllers]);
+pub const KINDS: Kinds = Kinds(&[
+    &Automata,
+    &Classifiers,
+    &BooleanTables,
+    &Supervised,
+    &Language,
+    &Worlds,
+    &Controllers,
+    &Creatures,
+]);

@@ -23,11 +23,13 @@ mod bench;
 mod circuits;
 mod completions;
 mod dashboard;
+mod data;
 mod devices;
 mod error;
 mod eval;
 mod export;
 mod film;
+mod grow;
 #[cfg(test)]
 mod guide;
 mod inspect;
@@ -43,6 +45,7 @@ mod ranks;
 mod repair;
 mod runs;
 mod serve;
+mod signals;
 mod simulate;
 mod source;
 mod subscribe;
@@ -80,12 +83,14 @@ fn main() -> ExitCode {
         Command::Inspect(options) => inspect::run(&options),
         Command::Simulate(options) => simulate::run(&options),
         Command::Watch(options) => watch::run(&options),
+        Command::Grow(options) => grow::run(&options),
         Command::Devices(options) => devices::run(&options),
         Command::Generate(options) => lm::generate::run(&options),
         Command::Chat(options) => lm::chat::run(&options),
         Command::Runs(options) => runs::run(&options),
         Command::Dashboard(options) => dashboard::run(&options),
         Command::Serve(options) => serve::run(&options),
+        Command::Data(options) => data::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Tune(options) => tune::run(&options),
         Command::Completions(options) => completions::run(&options),

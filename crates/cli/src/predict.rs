@@ -4,7 +4,7 @@ mod model;
 
 use std::io::Write;
 
-use farad::fit::{HitCount, SampleOrigin, Unseen};
+use farad::fit::{HitCount, PublishedNetwork, SampleOrigin, Unseen, is_published};
 use farad::run::visible;
 use farad::train::{Outputs, Prediction, Predictor, Signature};
 use serde_json::{Value, json};
@@ -31,6 +31,12 @@ pub fn run(options: &PredictOptions) -> Result<()> {
         predict(&ModelInUse::open(&options.source, &device)?, options)?;
         return profiling.finish();
     }
+    if is_published(&options.source) {
+        let device = options.device.or_best()?;
+        let profiling = Profiling::start(&options.profile, &device);
+        predict(&PublishedNetwork::open(&options.source, &device)?, options)?;
+        return profiling.finish();
+    }
     let run = open_run(&options.source)?;
     let kind = KINDS.of(&run)?;
     let device = match options.device.asked()? {
@@ -44,7 +50,7 @@ pub fn run(options: &PredictOptions) -> Result<()> {
 
 fn predict(predictor: &dyn Predictor, options: &PredictOptions) -> Result<()> {
     let (signature, talk) = (predictor.signature(), options.output.talk());
-    let samples = Unseen::open(&options.data, signature)?;
+    let samples = Unseen::open(&options.data, signature)?.shorter_side(predictor.shorter_side());
     let mut shown = ShownPredictions::new(signature, options);
     let mut tally = HitCount::default();
     let progress = talk.progress("samples", samples.len() as u64, 0);

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::look;
 
 /// How long other ranks let rank 0 speak first: most errors are the same on all of them.
-const AFTER_THE_FIRST: Duration = Duration::from_secs(1);
+const AFTER_THE_FIRST: Duration = Duration::from_secs(3);
 
 /// Whether another process speaks for this one.
 pub fn is_follower() -> bool {

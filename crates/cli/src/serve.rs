@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::kinds::KINDS;
 use crate::look;
 use crate::predict::ModelInUse;
+use crate::signals::on_ending;
 use crate::source::open_run;
 
 pub const SERVE_EXAMPLES: &str = "\
@@ -84,8 +85,8 @@ pub fn run(options: &ServeOptions) -> Result<()> {
     let server = Server::open(listening, served)?;
     let stop = Stop::new();
     let asked = stop.clone();
-    // A second Ctrl-C ends the process at once.
-    let _ = ctrlc::set_handler(move || if asked.is_set() { std::process::exit(130) } else { asked.set() });
+    // The second time the process ends at once.
+    on_ending(move |ending| if asked.is_set() { ending.now() } else { asked.set() });
     let (address, words) = (server.address(), server.words());
     let mut out = look::out();
     match options.output.json {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use farad::run::Picture;
+use farad::run::{Picture, write_whole};
 use farad::{Device, Tensor};
 use farad_circuit::{Automaton, Circuit, Grid};
 use farad_logic::recipe::palette;
@@ -169,8 +169,7 @@ fn heal(options: &SimulateOptions, path: &Path, automaton: &Automaton, grid: &mu
         return Err(Error::HealingSteps { steps: options.steps, most: FRAMES / 2 });
     }
     let film = film::healing(automaton, grid, options.steps, &palette(&automaton.cell.meta));
-    let fail = |source| Error::Write { op: "simulate", path: path.display().to_string(), source };
-    std::fs::write(path, film).map_err(fail)?;
+    write_whole("simulate", path, film.as_bytes())?;
     let mut out = look::out();
     match options.output.json {
         true => {
@@ -179,7 +178,7 @@ fn heal(options: &SimulateOptions, path: &Path, automaton: &Automaton, grid: &mu
             writeln!(
                 out,
                 "{}",
-                json!({ "width": width, "height": height, "steps": options.steps, "gates": gates, "gif": path })
+                json!({ "width": width, "height": height, "steps": options.steps, "gates": gates, "film": path })
             )?;
         }
         false => writeln!(out, "film {}", shown(path).display())?,

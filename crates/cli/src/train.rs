@@ -16,6 +16,7 @@ use crate::kinds::KINDS;
 use crate::look::{Talk, counted, typed};
 use crate::profile;
 use crate::ranks;
+use crate::signals::on_ending;
 use crate::source::{RUNS, resume_run};
 use crate::training;
 
@@ -82,20 +83,20 @@ pub fn broken_off(folder: &Path, error: impl Into<Error>) -> Error {
     Error::BrokenOff { source: Box::new(error.into()), saved, path: typed(folder) }
 }
 
-/// Two flags: Ctrl-C sets the first; the caller sets the second when the training of this folder is saved.
+/// Two flags: Ctrl-C or SIGTERM sets the first; the caller sets the second when the training of this folder is saved.
 pub fn interrupts(talk: Talk, folder: &Path) -> (Stop, Stop) {
     let (stop, ended) = (Stop::new(), Stop::new());
     let (asked, saved) = (stop.clone(), ended.clone());
     let folder = folder.to_path_buf();
-    // A second Ctrl-C ends the process at once, and so does the first when everything is saved already.
-    let _ = ctrlc::set_handler(move || {
+    // The second time the process ends at once, and so does it the first time when everything is saved already.
+    on_ending(move |ending| {
         if !asked.is_set() && !saved.is_set() {
             return asked.set();
         }
         if saved.is_set() && !asked.is_set() {
             talk.left(&folder);
         }
-        std::process::exit(130)
+        ending.now()
     });
     (stop, ended)
 }

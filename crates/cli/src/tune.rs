@@ -12,6 +12,9 @@ use crate::look::{self, COMMAND, FAINT, GOOD, Table, TableCell, itself, left, pa
 
 /// Runs the workloads once, then times their products.
 pub fn run(options: &TuneOptions) -> Result<()> {
+    if let Some(count) = options.random {
+        return random(options, count);
+    }
     if options.out.exists() {
         return Err(Error::FileExists { op: "tune", path: options.out.display().to_string(), flag: "--out" });
     }
@@ -41,6 +44,21 @@ pub fn run(options: &TuneOptions) -> Result<()> {
     Ok(())
 }
 
+/// Times all tiles of random products.
+fn random(options: &TuneOptions, count: usize) -> Result<()> {
+    let (device, talk) = (options.device.or_best()?, options.output.talk());
+    let shapes = bench::products(count, options.seed, &device);
+    let bar = talk.progress("products", shapes.len() as u64, 0);
+    let tuned = device.tune_products(&shapes, |done, _| {
+        bar.set(done as u64, || format!("timing tiles on {device}"));
+    })?;
+    drop(bar);
+    match options.output.json {
+        true => print_json(&tuned),
+        false => print(&tuned),
+    }
+}
+
 /// What a product multiplies, in the order of the operands.
 fn name(product: &Tuned) -> String {
     let s = &product.shape;
@@ -57,10 +75,14 @@ fn print_json(tuned: &[Tuned]) -> Result<()> {
     let mut out = look::out();
     for one in tuned {
         let refused: Vec<&str> = one.refused.iter().map(|tile| tile.name.as_str()).collect();
+        let tiles =
+            one.variants.iter().map(|tile| (tile.name.clone(), milliseconds(tile.nanoseconds).into()));
+        let tiles: serde_json::Map<String, serde_json::Value> = tiles.collect();
         let object = json!({
             "product": name(one), "rule": one.rule.name, "rule_ms": milliseconds(one.rule.nanoseconds),
             "best": one.best.name, "best_ms": milliseconds(one.best.nanoseconds), "error": one.best.error,
-            "refused": refused,
+            "refused": refused, "batch": one.shape.batch, "m": one.shape.m, "k": one.shape.k, "n": one.shape.n,
+            "f16": one.shape.is_f16, "turned": one.shape.turned, "tiles": tiles,
         });
         writeln!(out, "{object}")?;
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use farad::Device;
 use farad::run::{Picture, Run};
 use farad_rl::controller::{self, CircuitController};
+use farad_rl::creatures;
 use farad_rl::{CartPole, Film, film, train};
 use serde_json::json;
 
@@ -25,8 +26,11 @@ struct WatchedKind {
     film: fn(&Run, &WatchOptions, &Device) -> Result<Film>,
 }
 
-const KINDS: [WatchedKind; 2] =
-    [WatchedKind { kind: train::KIND, film: agent }, WatchedKind { kind: controller::KIND, film: circuit }];
+const KINDS: [WatchedKind; 3] = [
+    WatchedKind { kind: train::KIND, film: agent },
+    WatchedKind { kind: controller::KIND, film: circuit },
+    WatchedKind { kind: creatures::KIND, film: creature },
+];
 
 /// Plays an episode and writes it.
 pub fn run(options: &WatchOptions) -> Result<()> {
@@ -68,6 +72,11 @@ fn agent(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
 fn circuit(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
     let circuit = CircuitController::new(controller::simplified(run)?)?;
     Ok(film(&CartPole, &circuit, options.episode, options.most, device)?)
+}
+
+fn creature(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
+    let (settings, archive, _) = creatures::evolved(run)?;
+    Ok(creatures::film(&settings, &archive, options.episode, options.most, device)?)
 }
 
 /// Where the film goes: to what is named, which must be new, else into the run's folder under a name that is free.

@@ -468,3 +468,50 @@ fn gpus_simulate_what_the_cpu_does() {
     assert!(cpu.0.as_u64() > Some(0), "the cell has no gates");
     assert!(cpu == gpu, "the films differ");
 }
+
+/// A film of healing shows the start, all steps, the damage, and all steps again, one at a time; and nothing sticks out.
+#[test]
+fn a_film_of_healing_shows_every_step_once() {
+    let folder = Folder::new("healing");
+    folder.succeed("train checkerboard --device cpu --updates 4 --quiet --no-repair --out run");
+    let said = folder.succeed("simulate run --grid 12x10 --steps 5 --healing film.svg --json");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&said["film"], &said["steps"]), (&"film.svg".into(), &5.into()), "{said}");
+    let film = std::fs::read_to_string(folder.path("film.svg")).unwrap();
+    let between = |text: &str, before: &str, after: &str| -> Vec<String> {
+        text.split(before).skip(1).map(|part| part.split(after).next().unwrap().to_string()).collect()
+    };
+    let words = between(&film, "font-size=\"16\" fill=\"#1c2026\">", "</text>");
+    let mut wanted = vec!["noise".to_string()];
+    wanted.extend((1..=5).map(|step| format!("step {step}")));
+    wanted.push("damage".into());
+    wanted.extend((1..=5).map(|step| format!("healing, step {step}")));
+    assert_eq!(words, wanted);
+    // Every frame begins when the one before it ends, and the last stays.
+    let times = between(&film, "keyTimes=\"", "\"");
+    let ends: Vec<&str> = times.iter().map(|times| times.rsplit(';').next().unwrap()).collect();
+    let starts: Vec<&str> = times.iter().skip(1).map(|times| times.split(';').nth(1).unwrap()).collect();
+    assert_eq!(ends[..ends.len() - 1], starts);
+    assert_eq!(
+        between(&film, "<g opacity=\"", "\"").last().unwrap(),
+        "1",
+        "what is seen where nothing moves"
+    );
+    let pictures = between(&film, "href=\"data:image/png;base64,", "\"");
+    assert!(pictures.len() == 12 && pictures[5] != pictures[6], "damage changes the picture");
+    let width: f64 = between(&film, "viewBox=\"0 0 ", " ")[0].parse().unwrap();
+    let room = width - 340.0;
+    // Seven pixels per letter are more than any font of this size takes.
+    let legend = between(&film, "font-size=\"11.5\"", "</text>");
+    assert!(!legend.is_empty());
+    for text in legend.iter().map(|text| text.rsplit('>').next().unwrap()) {
+        assert!(text.len() as f64 * 7.0 < room - 56.0, "{text} in {room}");
+    }
+    let files: Vec<String> = std::fs::read_dir(folder.path(""))
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(files.iter().all(|name| !name.contains("tmp")), "{files:?}");
+    let refused = folder.fail("simulate run --grid 12x10 --steps 5 --healing film.svg");
+    assert!(refused.contains("film.svg") && refused.contains("--healing"), "{refused}");
+}

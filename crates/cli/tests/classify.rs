@@ -326,3 +326,34 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     assert!(folder.succeed("train logic-mnist --list").contains("candidates"));
     assert!(!folder.path("runs").exists(), "a refusal leaves no run");
 }
+
+/// Words and empty fields of a table are inputs of a circuit, too, and mean the same in use.
+#[test]
+fn words_of_a_table_become_bits_of_a_circuit() {
+    let folder = Folder::new("classify-words");
+    let mut table = String::from("color,size,light\n");
+    for n in 0..400 {
+        let color = ["red", "green", "blue"][n * 7 % 3];
+        let size = if n % 9 == 4 { String::new() } else { (n * 13 % 17).to_string() };
+        table += &format!("{color},{size},{}\n", if color == "red" { "stop" } else { "go" });
+    }
+    std::fs::write(folder.path("light.csv"), table).unwrap();
+    let learned = json(&folder.succeed(
+        "train logic-table --data light.csv --device cpu --set layers=40,20 --set simplify_seconds=5 --quiet --json --out run",
+    ));
+    assert!(learned["accuracy"].as_f64() > Some(0.98), "{learned}");
+    std::fs::write(folder.path("new.csv"), "size,color\n3,red\n,blue\n5,purple\n").unwrap();
+    let said = folder.succeed("predict run --data new.csv --json --quiet");
+    let classes: Vec<Value> = said.lines().filter_map(|line| json(line).get("class").cloned()).collect();
+    assert_eq!(classes[..2], [Value::from("stop"), Value::from("go")], "{said}");
+    let config = std::fs::read_to_string(folder.path("run/config.toml")).unwrap();
+    assert!(config.contains("\\\"words\\\"") || config.contains("\"words\""), "{config}");
+    assert_eq!(json(&folder.succeed("eval run --json"))["accuracy"], learned["accuracy"]);
+    // Names such as `color=red` are none in C.
+    folder.succeed("export run --format c --out c");
+    if Command::new("gcc").arg("--version").output().is_ok() {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-Wall", "-Werror", "-c", "-o"]).arg(folder.path("light.o"));
+        assert!(gcc.arg(folder.path("c/light.c")).status().unwrap().success());
+    }
+}

@@ -15,7 +15,7 @@ use farad_guide::{BlockNote, Chapter, FencedBlock, blocks, commands};
 use folder::Folder;
 
 /// What tests run instead of a command, so that a training takes a second and not a minute. Every row is needed.
-const SHORTER: [(&str, &str); 9] = [
+const SHORTER: [(&str, &str); 11] = [
     ("cargo run --release -- train checkerboard", "cargo run --release -- train checkerboard --updates 60"),
     ("farad train checkerboard", "farad train checkerboard --updates 60"),
     (
@@ -34,6 +34,14 @@ const SHORTER: [(&str, &str); 9] = [
     (
         "farad train lm --data poem.txt --layers 2 --heads 2 --width 32 --context 32 --batch 8 --learning-rate 0.01 --warm-up 20 --updates 400",
         "farad train lm --data poem.txt --layers 2 --heads 2 --width 32 --context 32 --batch 8 --updates 40",
+    ),
+    (
+        "farad train evolve --device cpu --seed 1",
+        "farad train evolve --device cpu --seed 1 --updates 2 --set population=4 --set seconds=0.2 --set films=2",
+    ),
+    (
+        "farad train evolve --device cpu --data inchworm.json --set genes=network --updates 40",
+        "farad train evolve --device cpu --data inchworm.json --set genes=network --updates 2 --set population=4 --set seconds=0.2 --set films=2",
     ),
     (
         "farad train tadpole.json --device cpu --updates 60",

@@ -370,6 +370,8 @@ fn the_keys_of_json_are_those_that_help_names() {
     folder.succeed(&format!("train table {train} --updates 5 --out bits"));
     let small = "--updates 1 --set worlds=4 --set horizon=8 --set validation=1 --set episodes=2";
     folder.succeed(&format!("train cartpole {small} --device cpu --quiet --out agent"));
+    let small = "--updates 1 --set population=2 --set settle=0.1 --set seconds=0.1 --set films=1";
+    folder.succeed(&format!("train evolve {small} --device cpu --quiet --out creatures"));
     std::fs::write(folder.path("new.csv"), "x\n1\n").unwrap();
     for (command, arguments, kind) in [
         ("eval", "run", "automata"),
@@ -378,7 +380,11 @@ fn the_keys_of_json_are_those_that_help_names() {
         ("simulate", "run --grid 4x4 --steps 2 --device cpu", ""),
         ("inspect", &*circuit, "circuit"),
         ("eval", "agent", "worlds"),
+        ("eval", "creatures", "creatures"),
+        ("eval", "net", "data sets"),
         ("watch", "agent --most 3", ""),
+        ("watch", "creatures --most 3", ""),
+        ("grow", "creatures --out world.json", ""),
         ("export", "run --format json --out json", ""),
         ("predict", "net --data new.csv", "classes"),
         ("predict", "bits --data new.csv", "numbers"),

@@ -202,3 +202,92 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     assert!(folder.succeed("train mnist --list").contains("learning_rate"));
     assert!(!folder.path("runs").exists(), "a refusal leaves no run");
 }
+
+/// What schedulers send saves as Ctrl-C does, and a terminal that closes ends nothing that `nohup` started.
+#[cfg(unix)]
+#[test]
+fn sigterm_saves_and_nohup_holds() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+    let folder = Folder::new("network-terminated");
+    let farad = folder.command(&format!("{} --out run", SHORT.replace("--epochs 2", "--epochs 5000")));
+    let mut nohup = Command::new("nohup");
+    nohup
+        .arg(farad.get_program())
+        .args(farad.get_args())
+        .current_dir(folder.path(""))
+        .env_remove("FARAD_DEVICE");
+    let mut child = nohup.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(120);
+    while !folder.path("run/checkpoint.safetensors").exists() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let send = |signal: &str, process: u32| {
+        assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
+    };
+    send("-HUP", child.id());
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none(), "SIGHUP ended what nohup started");
+    send("-TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130), "broken off and saved");
+    let told = events(&folder.path("run"));
+    assert!(told.iter().any(|event| event["event"] == "interrupted"), "{told:?}");
+}
+
+/// Tables with a rare class: both parts have it, and the report says what accuracy alone would hide.
+#[test]
+fn rare_classes_are_held_out_weighed_and_reported() {
+    let folder = Folder::new("network-rare");
+    let mut rows = String::from("a,b,ill\n");
+    for n in 0..400u32 {
+        let (a, b) = (n.wrapping_mul(2_654_435_761) >> 16 & 1023, n.wrapping_mul(40_503) >> 3 & 1023);
+        // One in ten, with some that cannot be told.
+        let ill = n % 10 == 3;
+        rows += &format!("{},{},{}\n", a + if ill { 700 } else { 0 }, b, if ill { "yes" } else { "no" });
+    }
+    std::fs::write(folder.path("ill.csv"), rows).unwrap();
+    let csv = "train csv --data ill.csv --epochs 20 --device cpu --quiet --json";
+    let plain = json(&folder.succeed(&format!("{csv} --out plain")));
+    assert_eq!((plain["samples"].as_u64(), plain["baseline"]["says"].as_str()), (Some(60), Some("no")));
+    assert!((plain["baseline"]["accuracy"].as_f64().unwrap() - 0.9).abs() < 1e-9, "6 of 60 are ill: {plain}");
+    assert!(plain["auc"].as_f64() > Some(0.8) && plain["f1"].as_f64() <= Some(1.0), "{plain}");
+    let report = std::fs::read_to_string(folder.path("plain/report.md")).unwrap();
+    for words in ["| F1 |", "F1, mean over classes", "AUC, mean over classes", "always `no`: 90.00 %"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    let recall = |report: &str| {
+        let row = report.lines().find(|line| line.starts_with("| yes |")).unwrap();
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        cells[4].trim_end_matches(" %").parse::<f64>().unwrap()
+    };
+    folder.succeed(&format!("{csv} --set class_weights=balanced --out balanced"));
+    let balanced = std::fs::read_to_string(folder.path("balanced/report.md")).unwrap();
+    assert!(recall(&balanced) >= recall(&report) && recall(&balanced) > 60.0, "{balanced}");
+    assert_eq!(json(&folder.succeed("eval balanced --json"))["samples"].as_u64(), Some(60));
+    let refused = folder.fail(&format!("{csv} --set class_weights=heavy --out refused"));
+    assert!(refused.contains("class_weights") && refused.contains("balanced"), "{refused}");
+}
+
+/// Numbers: errors in the unit of the target, what always saying the mean would reach, and predictions against the truth.
+#[test]
+fn errors_of_numbers_have_a_unit_and_a_baseline() {
+    let folder = Folder::new("network-numbers");
+    let rows: String =
+        (0..300).map(|n| format!("{},{}\n", n % 37, 5.0 * f64::from(n % 37) + 100.0)).collect();
+    std::fs::write(folder.path("rent.csv"), format!("area,rent\n{rows}")).unwrap();
+    let said = json(&folder.succeed(
+        "train csv --data rent.csv --epochs 40 --set unit=EUR --device cpu --quiet --json --out run",
+    ));
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{said}"));
+    assert_eq!((said["target"].as_str(), said["unit"].as_str()), (Some("rent"), Some("EUR")));
+    let (error, without) =
+        (number(&said["mean_absolute_error"]), number(&said["baseline"]["mean_absolute_error"]));
+    assert!(error < without / 4.0 && without > 20.0, "{error} {without}");
+    assert!((number(&said["baseline"]["says"]) - 190.0).abs() < 10.0, "{said}");
+    let report = std::fs::read_to_string(folder.path("run/report.md")).unwrap();
+    assert!(
+        report.contains("mean absolute error") && report.contains(" EUR") && report.contains("predicted.svg")
+    );
+    let chart = std::fs::read_to_string(folder.path("run/plots/predicted.svg")).unwrap();
+    assert!(chart.contains("true rent (EUR)") && chart.matches("<circle").count() >= 45, "{chart}");
+}

@@ -60,6 +60,13 @@ mod with_mpi {
     const LOGIC: &str = "train logic-mnist --data synthetic --device cpu --updates 40 --set layers=300,200 --batch 60 \
         --set checkpoint_every=4 --set log_every=4 --set evaluate_every=20 --set simplify_seconds=0";
 
+    const AGENTS: &str = "train cartpole --device cpu --updates 8 --set worlds=8 --set horizon=16 --set evaluate_every=4 \
+        --set checkpoint_every=2 --set log_every=2 --set validation=4 --set episodes=4";
+    const EVOLVED: &str = "train cartpole --algorithm cma --device cpu --updates 4 --set population=6 \
+        --set trials=1 --set evaluate_every=2 --set log_every=1 --set validation=4 --set episodes=4";
+    const AUTOMATA: &str = "train checkerboard --device cpu --seeds 3 --updates 12 --no-repair --quick \
+        --set evaluate_every=6 --set checkpoint_every=4 --set log_every=4";
+
     /// How long ranks may take to end when one of them is gone.
     const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -140,6 +147,61 @@ mod with_mpi {
         assert_eq!(results(&folder.path("again")), results(&folder.path("mnist-2")));
     }
 
+    /// What is spread over ranks learns the same bits as on one, and PPO begins in the same way.
+    #[test]
+    fn ranks_spread_seeds_policies_and_worlds() {
+        let folder = Folder::new("ranks-spread");
+        for (name, start, ranks) in [("cma", EVOLVED, 3), ("automata", AUTOMATA, 2)] {
+            folder.succeed(&format!("{start} --quiet --out {name}-1"));
+            succeed(&folder, &format!("-n {ranks} farad {start} --quiet --out {name}-{ranks}"));
+            let log =
+                |run: String| std::fs::read_to_string(folder.path(&run).join("log.csv")).expect("a log");
+            assert_eq!(log(format!("{name}-{ranks}")), log(format!("{name}-1")), "{name}");
+            let learned =
+                |run: String| std::fs::read(folder.path(&run).join("checkpoint.safetensors")).expect("one");
+            assert!(learned(format!("{name}-{ranks}")) == learned(format!("{name}-1")), "{name}: other bits");
+        }
+        folder.succeed(&format!("{AGENTS} --quiet --out ppo-1"));
+        succeed(&folder, &format!("-n 2 farad {AGENTS} --quiet --out ppo-2"));
+        let first = |run: &str| {
+            let log = LogTable::read(folder.path(run).join("log.csv")).expect("a log");
+            log.series("entropy").first().copied().expect("a row").1
+        };
+        let (two, one) = (first("ppo-2"), first("ppo-1"));
+        assert!((two - one).abs() < 1e-4 * one.abs(), "entropy of the first update: {two} vs {one}");
+        // The worlds of two ranks go on in one.
+        folder.succeed("train --resume ppo-2 --updates 10 --quiet");
+    }
+
+    /// Shards and f16 on the wire learn nearly the same, and a killed run of shards goes on with another number of ranks.
+    #[test]
+    fn shards_and_halves_learn_and_resume() {
+        let folder = with_text("ranks-shards");
+        folder.succeed(&format!("{LM} --quiet --out whole"));
+        for (ranks, how) in
+            [(2, "--set shard=true"), (3, "--set shard=true --set wire=f16"), (2, "--set wire=f16")]
+        {
+            succeed(&folder, &format!("-n {ranks} farad {LM} {how} --quiet --out run"));
+            let read =
+                |run: &str| LogTable::read(folder.path(run).join("log.csv")).expect("a log").series("loss");
+            for ((step, a), (_, b)) in read("run").iter().zip(&read("whole")) {
+                assert!((a - b).abs() <= 2e-2 * b.abs(), "{how}: loss after step {step}: {a} vs {b}");
+            }
+            std::fs::remove_dir_all(folder.path("run")).expect("a run");
+        }
+        for (n, (first, then)) in [(2, 1), (2, 3)].into_iter().enumerate() {
+            let broken = format!("broken-{n}");
+            let words = format!("-n {first} farad {LM} --set shard=true --quiet --out {broken}");
+            let mut child =
+                mpirun(&folder, &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun");
+            wait_for_checkpoints(&folder.path(&broken), 2, &mut child);
+            children(child.id()).into_iter().for_each(kill);
+            child.wait().expect("it ends");
+            succeed(&folder, &format!("-n {then} farad train --resume {broken} --quiet"));
+            assert_near(&folder, &broken, "whole", &["loss", "validation_loss"]);
+        }
+    }
+
     /// Waits until a run has written so many checkpoints.
     fn wait_for_checkpoints(run: &Path, count: usize, child: &mut Child) {
         let until = Instant::now() + Duration::from_secs(120);
@@ -173,19 +235,25 @@ mod with_mpi {
 
     /// How many times to kill, by `FARAD_RANK_KILLS`; the tests have a short form.
     fn times() -> usize {
-        std::env::var("FARAD_RANK_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(2)
+        std::env::var("FARAD_RANK_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
     }
 
     #[test]
     fn a_killed_rank_ends_all_and_the_run_goes_on() {
         let folder = with_text("ranks-killed");
-        succeed(&folder, &format!("-n 2 farad {LM} --quiet --out whole"));
+        let shards = format!("{LM} --set shard=true --set wire=f16");
+        let agents = AGENTS.replace("--updates 8", "--updates 60");
+        let kinds = [("lm", LM), ("shards", &shards), ("ppo", &agents)];
+        for (name, start) in &kinds {
+            succeed(&folder, &format!("-n 2 farad {start} --quiet --out whole-{name}"));
+        }
         for n in 0..times() {
-            let broken = "broken";
-            let _ = std::fs::remove_dir_all(folder.path(broken));
-            let mut started = mpirun(&folder, &format!("-n 2 farad {LM} --quiet --out {broken}"));
+            let (name, start) = kinds[n % kinds.len()];
+            let broken = format!("broken-{name}");
+            let _ = std::fs::remove_dir_all(folder.path(&broken));
+            let mut started = mpirun(&folder, &format!("-n 2 farad {start} --quiet --out {broken}"));
             let mut child = started.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("mpirun");
-            wait_for_checkpoints(&folder.path(broken), 1 + n % 5, &mut child);
+            wait_for_checkpoints(&folder.path(&broken), 1 + n % 5, &mut child);
             let ranks = children(child.id());
             assert_eq!(ranks.len(), 2, "{ranks:?}");
             let (killed, moment) = (n % 2, Instant::now());
@@ -198,9 +266,9 @@ mod with_mpi {
             assert!(said.contains(&format!("rank {killed}")), "{said}");
             assert!(!ranks.iter().any(|&pid| lives(pid)), "a rank lives on");
             succeed(&folder, &format!("-n 2 farad train --resume {broken} --quiet"));
-            assert_same(&folder.path("whole"), &folder.path(broken));
+            assert_same(&folder.path(&format!("whole-{name}")), &folder.path(&broken));
             println!(
-                "kill {n}: rank {killed}: all ended after {:.2} s; resumed to the same bits",
+                "kill {n}: {name}, rank {killed}: all ended after {:.2} s; resumed to the same bits",
                 took.as_secs_f64()
             );
         }
@@ -241,8 +309,10 @@ mod with_mpi {
         let folder = with_text("ranks-wrong");
         assert!(fail(&folder, "-n 3 farad train mnist --no-such-flag", 2).contains("no-such-flag"));
         assert!(fail(&folder, "-n 2 farad train mnst", 2).contains("did you mean `mnist`"));
-        let said = fail(&folder, "-n 2 farad train checkerboard --device cpu", 2);
-        assert!(said.contains("several ranks cannot train this together: checkerboard (2 vs 1)"), "{said}");
+        let said = fail(&folder, "-n 2 farad train cartpole-circuit --device cpu", 2);
+        assert!(said.contains("several ranks cannot train this together: "), "{said}");
+        let said = fail(&folder, "-n 2 farad train checkerboard --device cpu", 1);
+        assert!(said.contains("there is less to spread than there are ranks: seeds (1 vs 2)"), "{said}");
         let said = fail(&folder, &format!("-n 8 farad {LM}"), 1);
         assert!(said.contains("a batch has fewer samples than there are ranks: (6 vs 8)"), "{said}");
     }

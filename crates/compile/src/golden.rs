@@ -4,10 +4,13 @@
 //! them. For stages that work on kernels, `check_program(target, before, after)` takes the graph and the
 //! program that it becomes. One file per pass.
 
+mod align_rows;
 mod bundle_sums;
 mod channels_last;
+mod convolutions;
 mod copies;
 mod cut_long_chains;
+mod high_products;
 mod merge_kernels;
 mod rotate_loops;
 mod simplify;
@@ -25,7 +28,15 @@ use crate::program::Target;
 
 /// A large GPU, for which sums are split.
 fn gpu() -> Target {
-    Target { bindings: 7, parallel: 131_072, channels_last: 1 << 29, scratch: true, ..Target::cpu() }
+    Target {
+        bindings: 7,
+        parallel: 131_072,
+        channels_last: 1 << 29,
+        aligned: 1 << 27,
+        convolutions: 1 << 24,
+        scratch: true,
+        ..Target::cpu()
+    }
 }
 
 fn parse(text: &str) -> (Graph, Vec<NodeId>) {
@@ -63,8 +74,11 @@ fn dedented(text: &str) -> String {
 #[test]
 fn every_pass_over_graphs_is_checked() {
     let files = [
+        include_str!("golden/align_rows.rs"),
         include_str!("golden/channels_last.rs"),
+        include_str!("golden/convolutions.rs"),
         include_str!("golden/copies.rs"),
+        include_str!("golden/high_products.rs"),
         include_str!("golden/rotate_loops.rs"),
         include_str!("golden/simplify.rs"),
         include_str!("golden/split_sums.rs"),

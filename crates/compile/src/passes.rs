@@ -2,14 +2,18 @@
 //! and returns both.
 //!
 //! [`PASSES`] lists all of them, in the order in which they run. [`simplify`] removes redundant work.
-//! [`rotate_loops`] and [`split_sums`] cut long sums so that the device has enough to do. [`channels_last`]
+//! Convolutions have three passes of their own ([`convolutions`]). [`align_rows`] copies what products read to where it
+//! can be read in groups. [`rotate_loops`] and [`split_sums`] cut long sums so that the device has enough to do. [`channels_last`]
 //! changes the layout of what convolutions read. [`copies`] copies every value that needs two locations in
 //! memory.
 //!
 //! Invariant: every pass returns a valid graph ([`Graph::check`]); debug builds check after each pass.
 
+pub mod align_rows;
 pub mod channels_last;
+pub mod convolutions;
 pub mod copies;
+pub mod high_products;
 mod limits;
 pub mod rotate_loops;
 pub mod simplify;
@@ -32,9 +36,14 @@ pub struct GraphPass {
 }
 
 /// All passes, in the order in which they run.
-pub const PASSES: [GraphPass; 5] = [
+pub const PASSES: [GraphPass; 10] = [
     GraphPass { name: "simplify", run: |graph, outputs, _| Some(simplify::simplify(graph, outputs)) },
+    GraphPass { name: "high_products", run: high_products::split },
     GraphPass { name: "rotate_loops", run: rotate_loops::rotate },
+    GraphPass { name: "direct", run: convolutions::direct::direct },
+    GraphPass { name: "winograd", run: convolutions::winograd::winograd },
+    GraphPass { name: "phases", run: convolutions::phases::phases },
+    GraphPass { name: "align_rows", run: align_rows::align },
     GraphPass { name: "split_sums", run: split_sums::split },
     GraphPass { name: "channels_last", run: channels_last::channels_last },
     GraphPass {

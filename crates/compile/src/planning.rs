@@ -148,8 +148,12 @@ impl Planner<'_, '_> {
             let leaf =
                 self.graph.ids().find(|&i| matches!(self.graph.node(i).op, Op::Input(n) if n == input));
             let Some(leaf) = leaf.filter(|&l| self.spec(l) == self.spec(id)) else { continue };
-            let Some(at) = works.iter().position(|w| writes(w, id)) else { continue };
-            if !in_place(&works[at], leaf, id) {
+            let Some(at) = works.iter().position(|w| writes(self.graph, w, id)) else { continue };
+            let possible = match &works[at] {
+                Work::Node(custom) => self.changes(*custom, leaf, id),
+                work => in_place(work, leaf, id),
+            };
+            if !possible {
                 continue;
             }
             let reads = |w: &Work| touches(self.graph, &self.materialized, w).0.contains(&leaf);
@@ -168,6 +172,17 @@ impl Planner<'_, '_> {
             held.insert(output);
         }
         held
+    }
+
+    /// Whether a custom op changes an input in place and reads it as nothing else.
+    fn changes(&self, custom: NodeId, leaf: NodeId, result: NodeId) -> bool {
+        let (node, &Op::Pick(number, ..)) = (self.graph.node(custom), &self.graph.node(result).op) else {
+            return false;
+        };
+        let Op::Custom(op) = &node.op else { return false };
+        let is_leaf = |operand: &NodeId| resident(self.graph, &self.materialized, *operand) == Some(leaf);
+        let reads = node.operands.iter().filter(|operand| is_leaf(operand)).count();
+        reads == 1 && op.in_place().iter().any(|&(from, to)| to == number && is_leaf(&node.operands[from]))
     }
 
     /// Assigns memory to every materialized node: outputs first, packs with their parts, then blocks by
@@ -398,7 +413,15 @@ impl Planner<'_, '_> {
             let spec = Spec { dtype: farad_ir::DType::U32, len: words };
             scratch.push(self.add_buffer(Place::Block(block), 0, spec));
         }
-        let operands = node.operands.iter().map(|&o| self.buffer(o)).collect();
+        let mut operands: Vec<BufferId> = node.operands.iter().map(|&o| self.buffer(o)).collect();
+        for &(operand, result) in op.in_place() {
+            let (from, to) = (operands[operand], results[result]);
+            if from != to {
+                let Spec { dtype, len } = specs[result];
+                self.push("copy".into(), assemble::copy(from, to, len, dtype));
+            }
+            operands[operand] = to;
+        }
         let kernel = Kernel::Custom(Custom { op: op.clone(), shapes, operands, results, scratch });
         self.push(op.name().to_string(), kernel);
     }
@@ -410,8 +433,12 @@ fn grow<T: Clone>(list: &mut Vec<T>, n: usize, fill: T) {
     }
 }
 
-fn writes(work: &Work, id: NodeId) -> bool {
-    matches!(work, Work::Draft(draft) if draft.results.iter().any(|r| r.node == id))
+fn writes(graph: &Graph, work: &Work, id: NodeId) -> bool {
+    match work {
+        Work::Draft(draft) => draft.results.iter().any(|r| r.node == id),
+        Work::Node(from) => matches!(graph.node(id).op, Op::Pick(..)) && graph.node(id).operands[0] == *from,
+        Work::Sums(_) => false,
+    }
 }
 
 /// Whether a kernel reads `leaf` only at the position where it writes `result`.

@@ -19,10 +19,12 @@ mod touches;
 pub mod verify;
 mod view;
 
+use std::collections::HashMap;
 use std::panic::Location;
 
 use farad_ir::DType;
 
+pub use farad_ir::CustomLimits;
 pub use kernel::{
     Carry, Code, Custom, Fused, Instr, Kernel, Level, Loop, Product, ProductOperand, Recurrence, Reg,
     Scatter, Segment, Store, Sums,
@@ -69,6 +71,25 @@ impl Program {
     pub fn spec(&self, id: BufferId) -> Spec {
         let buffer = &self.buffers[id.0 as usize];
         Spec { dtype: buffer.dtype, len: buffer.len }
+    }
+
+    /// After how many steps outputs are as they will be: one number per output, none smaller than that of the output before.
+    /// Cut there, a run can hand over one output while it computes the next.
+    pub fn cuts(&self, outputs: &[usize]) -> Vec<usize> {
+        let mut last: HashMap<Place, usize> = HashMap::new();
+        for (n, step) in self.steps.iter().enumerate() {
+            for id in step.kernel.touches().1 {
+                last.insert(self.buffers[id.0 as usize].place, n + 1);
+            }
+        }
+        let mut cut = 0;
+        let mut cuts = Vec::with_capacity(outputs.len());
+        for &output in outputs {
+            let place = self.outputs[output].donor.map_or(Place::Output(output), Place::Input);
+            cut = cut.max(last.get(&place).copied().unwrap_or(0));
+            cuts.push(cut);
+        }
+        cuts
     }
 }
 
@@ -132,6 +153,8 @@ pub struct ProgramStep {
 pub struct Target {
     /// Storage buffers that one kernel may bind.
     pub bindings: usize,
+    /// Processors that share a product's tiles.
+    pub processors: usize,
     /// How many positions keep the device busy; reductions with fewer results are split.
     pub parallel: usize,
     /// Whether pointwise work may be merged into other kernels; off only to test that merging
@@ -141,6 +164,12 @@ pub struct Target {
     pub binding_bytes: usize,
     /// Fewest multiplications for which a convolution's operands are copied with the channels last.
     pub channels_last: usize,
+    /// Fewest multiplications for which a product that may be made of f16 products is.
+    pub high_products: usize,
+    /// Fewest multiplications for which a product's operands are copied so that their rows are aligned.
+    pub aligned: usize,
+    /// Fewest multiplications for which a convolution may be rewritten so that it needs fewer.
+    pub convolutions: usize,
     /// Whether sorts need several launches with scratch memory between them. If so, a scatter of many sources
     /// to many positions is sorted first.
     pub scratch: bool,
@@ -151,10 +180,14 @@ impl Target {
     pub fn cpu() -> Target {
         Target {
             bindings: 64,
+            processors: crate::passes::tiles::PROCESSORS,
             parallel: 1,
             fuse: true,
             binding_bytes: usize::MAX,
             channels_last: usize::MAX,
+            high_products: usize::MAX,
+            aligned: usize::MAX,
+            convolutions: usize::MAX,
             scratch: false,
         }
     }

@@ -19,7 +19,9 @@ fn gpu() -> Target {
         fuse: true,
         binding_bytes: 1 << 30,
         channels_last: 1 << 29,
+        convolutions: usize::MAX,
         scratch: true,
+        ..Target::cpu()
     }
 }
 
@@ -181,8 +183,13 @@ fn a_strided_convolution_is_a_guarded_sum() {
     let mut graph = Graph::new();
     let (x, w) = (input(&mut graph, 0, &[9]), input(&mut graph, 1, &[3]));
     let read = IndexMap { terms: vec![(0, 2), (1, 1)], offset: -1, divisor: 1 };
-    let convolution =
-        Contraction { sizes: vec![5, 3], out: vec![0], lhs: vec![read], rhs: vec![IndexMap::axis(1)] };
+    let convolution = Contraction {
+        sizes: vec![5, 3],
+        out: vec![0],
+        lhs: vec![read],
+        rhs: vec![IndexMap::axis(1)],
+        high: false,
+    };
     let y = graph.contract(convolution, x, w);
     insta::assert_snapshot!(compile(&graph, &[y], &[], &gpu()));
 }
@@ -344,6 +351,7 @@ fn convolution(batch: usize, inputs: usize, outputs: usize, side: usize) -> Cont
         out: vec![0, 1, 2, 3],
         lhs: vec![axis(0), axis(4), window(2, 5), window(3, 6)],
         rhs: vec![axis(1), axis(4), axis(5), axis(6)],
+        high: false,
     }
 }
 
@@ -389,6 +397,7 @@ fn product(graph: &mut Graph, [lhs, rhs]: [NodeId; 2], turned: [bool; 2]) -> Nod
         lhs: axes(turned[0], [0, 2]),
         rhs: axes(turned[1], [2, 1]),
         out: vec![0, 1],
+        high: false,
     };
     graph.contract(contraction, lhs, rhs)
 }

@@ -24,7 +24,13 @@ impl Backend for CpuDevice {
     }
 
     fn limits(&self) -> Limits {
-        Limits { gpu: false, multiplies_halves: false, largest_binding: None, memory: MemorySize::Machine }
+        Limits {
+            gpu: false,
+            multiplies_halves: false,
+            custom: None,
+            largest_binding: None,
+            memory: MemorySize::Machine,
+        }
     }
 
     fn allocate(&self, bytes: usize) -> Result<Memory> {
@@ -95,5 +101,17 @@ impl farad_runtime::Executable for CpuExecutable {
     fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()> {
         let inputs: Vec<_> = inputs.iter().map(|memory| (memory, 0)).collect();
         Ok(self.run(&inputs, parameters, outputs)?)
+    }
+
+    fn run_in_parts(
+        &self,
+        inputs: &[Memory],
+        parameters: &[u32],
+        outputs: &[Memory],
+        cuts: &[usize],
+        reached: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        let inputs: Vec<_> = inputs.iter().map(|memory| (memory, 0)).collect();
+        Ok(self.run_in_parts(&inputs, parameters, outputs, cuts, reached)?)
     }
 }

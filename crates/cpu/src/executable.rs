@@ -27,6 +27,8 @@ pub struct CpuExecutable {
     device: CpuDevice,
     program: Arc<Program>,
     steps: Vec<ReadyStep>,
+    /// How many of `steps` are done after every step of the program, which may be several.
+    ends: Vec<usize>,
     /// Specs of the program's buffers, then of temporaries.
     specs: Vec<Spec>,
     /// Byte offsets of temporaries in the last block of a set.
@@ -63,6 +65,7 @@ impl CpuExecutable {
             program.buffers.iter().map(|b| Spec { dtype: b.dtype, len: b.len }).collect();
         let (mut offsets, mut most) = (Vec::new(), 0);
         let steps = ready(&program.steps, &program.buffers, &[], &mut specs, &mut offsets, &mut most)?;
+        let ends = ends(&program.steps);
         let mut launches = Vec::new();
         list_launches(&steps, 1, &mut launches);
         let kernels = KernelTally::by_label(launches.into_iter());
@@ -71,6 +74,7 @@ impl CpuExecutable {
             device: device.clone(),
             program,
             steps,
+            ends,
             specs,
             temporaries: offsets,
             blocks,
@@ -97,32 +101,52 @@ impl CpuExecutable {
         parameters: &[u32],
         outputs: &[impl Borrow<Memory>],
     ) -> Result<(), Error> {
+        self.run_in_parts(inputs, parameters, outputs, &[], &mut |_| {})
+    }
+
+    /// The same in parts: `reached` is called with `n` after the first `cuts[n]` steps of the program.
+    pub fn run_in_parts(
+        &self,
+        inputs: &[(impl Borrow<Memory>, usize)],
+        parameters: &[u32],
+        outputs: &[impl Borrow<Memory>],
+        cuts: &[usize],
+        reached: &mut dyn FnMut(usize),
+    ) -> Result<(), Error> {
         let program = &self.program;
         count("inputs", inputs.len(), program.inputs.len())?;
         count("parameters", parameters.len(), program.parameters.len())?;
         count("outputs", outputs.len(), program.outputs.len())?;
         let set = self.free.lock().unwrap_or_else(|e| e.into_inner()).pop();
         let blocks = set.map_or_else(|| self.allocate_blocks(), Ok)?;
-        let result = self.run_with(inputs, parameters, outputs, &blocks);
+        let bound = self.bind(inputs, outputs, &blocks);
+        let result = bound.and_then(|bindings| self.run_with(&bindings, parameters, cuts, reached));
         self.free.lock().unwrap_or_else(|e| e.into_inner()).push(blocks);
         result
     }
 
     fn run_with(
         &self,
-        inputs: &[(impl Borrow<Memory>, usize)],
+        bindings: &[Binding],
         parameters: &[u32],
-        outputs: &[impl Borrow<Memory>],
-        blocks: &[Memory],
+        cuts: &[usize],
+        reached: &mut dyn FnMut(usize),
     ) -> Result<(), Error> {
-        let bindings = self.bind(inputs, outputs, blocks)?;
         let faults = Faults::new(self.program.sites.len());
         let profiler = &self.device.0.profiler;
         let _phase = profiler.enter(Phase::Computing);
         if profiler.is_open() && !profiler.times_launches() {
             profiler.ran(&self.kernels);
         }
-        self.steps(&self.steps, KernelContext { bindings: &bindings, parameters, faults: &faults });
+        let context = KernelContext { bindings, parameters, faults: &faults };
+        let mut done = 0;
+        for (n, &cut) in cuts.iter().enumerate() {
+            let end = cut.checked_sub(1).map_or(0, |last| self.ends[last]);
+            self.steps(&self.steps[done..end], context);
+            done = end;
+            reached(n);
+        }
+        self.steps(&self.steps[done..], context);
         self.device.0.runs.fetch_add(1, Ordering::Relaxed);
         match faults.first() {
             None => Ok(()),
@@ -228,6 +252,21 @@ fn list_launches<'a>(steps: &'a [ReadyStep], trips: usize, launches: &mut Vec<(&
             }
         }
     }
+}
+
+/// How many ready steps there are up to the end of every step of a program ([`ready`]).
+fn ends(steps: &[ProgramStep]) -> Vec<usize> {
+    let count = |step: &ProgramStep| match &step.kernel {
+        Kernel::Sums(sums) => sums.apart().len(),
+        _ => 1,
+    };
+    let mut end = 0;
+    let mut ends = Vec::with_capacity(steps.len());
+    for step in steps {
+        end += count(step);
+        ends.push(end);
+    }
+    ends
 }
 
 fn count(what: &'static str, got: usize, need: usize) -> Result<(), Error> {

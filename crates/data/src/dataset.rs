@@ -31,6 +31,11 @@ pub trait Dataset: Send + Sync {
     fn classes(&self) -> &[String] {
         &[]
     }
+
+    /// The class of a sample, where it is known without reading its input; otherwise none.
+    fn class_of(&self, _index: usize) -> Option<usize> {
+        None
+    }
 }
 
 macro_rules! pointers {
@@ -44,6 +49,9 @@ macro_rules! pointers {
             }
             fn classes(&self) -> &[String] {
                 (**self).classes()
+            }
+            fn class_of(&self, index: usize) -> Option<usize> {
+                (**self).class_of(index)
             }
         }
     )+};

@@ -77,6 +77,10 @@ impl Dataset for ImageFolder {
     fn classes(&self) -> &[String] {
         &self.classes
     }
+
+    fn class_of(&self, index: usize) -> Option<usize> {
+        self.files.get(index).map(|(_, class)| *class)
+    }
 }
 
 /// The pictures of a folder, in the order of their names; if there are none, those of its folders, with the folders' names.

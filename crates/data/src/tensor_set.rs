@@ -108,4 +108,13 @@ impl Dataset for TensorSet {
     fn classes(&self) -> &[String] {
         &self.classes
     }
+
+    fn class_of(&self, index: usize) -> Option<usize> {
+        match self.targets.elements() {
+            Elements::I32(targets) if !self.classes.is_empty() => {
+                targets.get(index).and_then(|&class| usize::try_from(class).ok())
+            }
+            _ => None,
+        }
+    }
 }

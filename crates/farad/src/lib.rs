@@ -124,6 +124,8 @@ pub use devices::*;
 #[doc(hidden)]
 pub use errors::*;
 #[doc(hidden)]
+pub use farad_tensor::engine;
+#[doc(hidden)]
 pub use farad_tensor::{Contraction, CustomKernel, CustomLimits, IndexMap, WgslText, Words, nearest, philox};
 #[cfg(feature = "train")]
 #[doc(hidden)]

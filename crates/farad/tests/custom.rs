@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use devices::{devices, turn};
 use farad::custom::Exact;
+use farad::engine::{ArrayPlace, DeviceArray, EngineStep, RecordDepth, StepOutput};
 use farad::prelude::*;
 use farad::{CustomKernel, CustomLimits, CustomOp, OpError, Shape, Var, Words, scan};
 
@@ -189,5 +190,83 @@ fn ops_are_told_apart_by_their_fields() {
         let all = [times(2.0), times(2.0), times(5.0)];
         let sum = (&all[0] + &all[1] + &all[2]).to_vec::<f32>().unwrap();
         assert_eq!(sum, [9.0, -18.0], "on {device}");
+    }
+}
+
+/// The first number of an array becomes another, in place.
+#[derive(Debug, Hash)]
+struct SetFirst;
+
+const SET_FIRST: &str = "
+@group(0) @binding(0) var<storage, read> number: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1) fn main() { y[0] = number[0]; }";
+
+impl CustomOp for SetFirst {
+    fn name(&self) -> &str {
+        "set_first"
+    }
+
+    fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
+        Ok(vec![operands[0]])
+    }
+
+    fn in_place(&self) -> &[(usize, usize)] {
+        &[(0, 0)]
+    }
+
+    fn reference(&self, operands: &[Vec<f64>], _: &[Shape]) -> Vec<Vec<f64>> {
+        let mut y = operands[0].clone();
+        y[0] = operands[1][0];
+        vec![y]
+    }
+
+    fn cpu(&self, _: &[&[u32]], _: &[Shape], _: &mut [Words]) {
+        unreachable!("it has a host form")
+    }
+
+    fn host(&self, operands: &[&[u8]], _: &[Shape], results: &mut [&mut [u8]]) -> bool {
+        assert!(operands[0].is_empty(), "the result is the operand");
+        results[0][..4].copy_from_slice(operands[1]);
+        true
+    }
+
+    fn wgsl(&self, _: &[Shape], _: &CustomLimits) -> Vec<CustomKernel> {
+        vec![CustomKernel::new(SET_FIRST, "main", [1, 1, 1]).arguments(&[1, 2])]
+    }
+}
+
+#[test]
+fn an_op_in_place_keeps_the_memory_and_copies_what_others_need() {
+    let _turn = turn();
+    for device in devices() {
+        let number = Tensor::from_vec(vec![5f32], [1], &device);
+        let set = |x: &Tensor, number: &Tensor| Tensor::custom(SetFirst, &[x, number]).swap_remove(0);
+        // Two changes of one tensor, which stays as it is.
+        let x = Tensor::from_vec(vec![1f32, 2.0, 3.0], [3], &device);
+        let (once, twice) = (set(&x, &number), set(&set(&x, &number), &(&number + 1.0)) * &x);
+        assert_eq!(once.to_vec::<f32>().unwrap(), [5.0, 2.0, 3.0], "on {device}");
+        assert_eq!(twice.to_vec::<f32>().unwrap(), [6.0, 4.0, 9.0], "on {device}");
+        assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0], "on {device}");
+        // An array that a step overwrites is changed where it lies, unless somebody has a part of it.
+        let here = std::panic::Location::caller();
+        let mut array = DeviceArray::zeros(&device, DType::F32, 3, "test", here).unwrap();
+        let mut change = |kept: bool| {
+            let part = array.part(0, Shape::new(&[3]), here);
+            let place = ArrayPlace::of(&part).unwrap().memory;
+            let y = set(&part, &number);
+            let mut step = EngineStep::of(&device, &[&y], RecordDepth::ToValues, here).unwrap();
+            let node = step.id(&y).unwrap();
+            drop(y);
+            let kept = kept.then_some(part);
+            let replaces = Some(step.overwrite(&mut array, vec![]));
+            step.run(&node, |_| Ok(vec![StepOutput { node, replaces }])).unwrap();
+            let now = array.part(0, Shape::new(&[3]), here);
+            assert_eq!(now.to_vec::<f32>().unwrap(), [5.0, 0.0, 0.0], "on {device}");
+            let kept = kept.map(|part| part.to_vec::<f32>().unwrap());
+            (ArrayPlace::of(&now).unwrap().memory == place, kept)
+        };
+        assert_eq!(change(true), (false, Some(vec![0.0; 3])), "on {device}");
+        assert_eq!(change(false), (true, None), "on {device}");
     }
 }

@@ -72,6 +72,8 @@ pub struct AdapterInfo {
     pub features: AdapterFeatures,
     /// Bytes of its own or shared memory; `None` if the driver does not tell.
     pub memory: Option<u64>,
+    /// Streaming multiprocessors, compute units or cores.
+    pub processors: usize,
 }
 
 /// The adapters of this machine: discrete, integrated, virtual, software.
@@ -117,6 +119,7 @@ pub(crate) fn describe(index: usize, adapter: &wgpu::Adapter) -> AdapterInfo {
         limits: limits_of(&limits, &info),
         features: features_of(adapter.features()),
         memory: crate::instance::memory(adapter),
+        processors: crate::processors::count(adapter, &info.name, kind(info.device_type)),
         name: info.name,
     }
 }

@@ -40,6 +40,7 @@ impl Backend for GpuDevice {
         Limits {
             gpu: true,
             multiplies_halves: info.features.cooperative_matrix,
+            custom: Some(self.custom_limits()),
             largest_binding: Some(info.limits.binding_bytes),
             memory,
         }
@@ -141,6 +142,19 @@ impl farad_runtime::Executable for GpuExecutable {
         let inputs: Vec<_> = inputs.iter().map(|memory| (memory, 0)).collect();
         let outputs: Vec<_> = outputs.iter().collect();
         Ok(self.run(&inputs, parameters, &outputs)?)
+    }
+
+    fn run_in_parts(
+        &self,
+        inputs: &[Memory],
+        parameters: &[u32],
+        outputs: &[Memory],
+        cuts: &[usize],
+        reached: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        let inputs: Vec<_> = inputs.iter().map(|memory| (memory, 0)).collect();
+        let outputs: Vec<_> = outputs.iter().collect();
+        Ok(self.run_in_parts(&inputs, parameters, &outputs, cuts, reached)?)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use farad_compile::program::Target;
+use farad_compile::program::{CustomLimits, Target};
 use farad_runtime::profile::{Phase, Profiler};
 
 use crate::adapter::{self, AdapterInfo, AdapterKind};
@@ -21,7 +21,8 @@ use crate::dispatch::Capabilities;
 use crate::error::Error;
 use crate::exit::{self, Alive};
 use crate::heuristics::targets::{
-    CHANNELS_LAST, CHANNELS_LAST_SOFTWARE, MOST_BINDINGS, PARALLEL, PARALLEL_SOFTWARE,
+    ALIGNED, ALIGNED_SOFTWARE, CHANNELS_LAST, CHANNELS_LAST_SOFTWARE, CONVOLUTIONS, CONVOLUTIONS_SOFTWARE,
+    HIGH_PRODUCTS, MOST_BINDINGS, PARALLEL, PARALLEL_SOFTWARE,
 };
 use crate::memory::BufferPool;
 use crate::pipeline::Pipelines;
@@ -121,8 +122,8 @@ pub(crate) fn experimental(wanted: bool) -> wgpu::ExperimentalFeatures {
     if !wanted {
         return wgpu::ExperimentalFeatures::disabled();
     }
-    // SAFETY: the only experimental feature is cooperative matrices. Its users are rendered products, whose
-    // loads and stores of matrices lie inside their arrays in workgroup memory by construction.
+    // SAFETY: the only experimental feature is cooperative matrices. Its users are rendered products and the kernels of
+    // attention, whose loads and stores of matrices lie inside their arrays in workgroup memory by construction.
     unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 
@@ -179,6 +180,19 @@ impl GpuDevice {
             workgroup_memory: limits.workgroup_memory,
             invocations: limits.invocations,
             workgroups: limits.workgroups,
+            processors: self.shared.info.processors,
+        }
+    }
+
+    /// What kernels of custom ops may use.
+    pub(crate) fn custom_limits(&self) -> CustomLimits {
+        let AdapterInfo { limits, features, .. } = &self.shared.info;
+        CustomLimits {
+            invocations: limits.invocations,
+            workgroup_memory: limits.workgroup_memory,
+            workgroups: limits.workgroups,
+            subgroups: features.subgroups,
+            matrices: if features.cooperative_matrix { limits.subgroup_max } else { 0 },
         }
     }
 
@@ -209,6 +223,14 @@ impl GpuDevice {
             fuse: true,
             binding_bytes: limits.binding_bytes as usize,
             channels_last: if software { CHANNELS_LAST_SOFTWARE } else { CHANNELS_LAST },
+            high_products: if self.shared.info.features.cooperative_matrix {
+                HIGH_PRODUCTS
+            } else {
+                usize::MAX
+            },
+            aligned: if software { ALIGNED_SOFTWARE } else { ALIGNED },
+            processors: self.shared.info.processors,
+            convolutions: if software { CONVOLUTIONS_SOFTWARE } else { CONVOLUTIONS },
             scratch: true,
         }
     }

@@ -39,6 +39,8 @@ pub struct Capabilities {
     pub invocations: u32,
     /// Workgroups per dimension of a dispatch.
     pub workgroups: u32,
+    /// Processors that share the work.
+    pub processors: usize,
 }
 
 impl Capabilities {
@@ -51,6 +53,7 @@ impl Capabilities {
             workgroup_memory: 16 << 10,
             invocations: 256,
             workgroups: 65_535,
+            processors: farad_compile::tiles::PROCESSORS,
         }
     }
 }

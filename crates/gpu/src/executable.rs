@@ -31,6 +31,8 @@ pub struct GpuExecutable {
     which: Vec<u32>,
     pub(crate) routines: Vec<Routine>,
     pub(crate) launches: Vec<ScheduledLaunch>,
+    /// How many launches there are up to the end of every stage, which is a step of the program.
+    ends: Vec<usize>,
     specs: Vec<GroupSpec>,
     patches: Vec<(u32, u32)>,
     blocks: Vec<Memory>,
@@ -122,6 +124,7 @@ impl GpuExecutable {
             which,
             routines,
             launches: schedule.launches,
+            ends: schedule.ends,
             specs: schedule.groups,
             patches: schedule.patches,
             blocks,
@@ -157,6 +160,19 @@ impl GpuExecutable {
         parameters: &[u32],
         outputs: &[&Memory],
     ) -> Result<(), Error> {
+        self.run_in_parts(inputs, parameters, outputs, &[], &mut |_| {})
+    }
+
+    /// The same in parts: `reached` is called with `n` when the first `cuts[n]` steps of the program are encoded, and before
+    /// the next ones are.
+    pub fn run_in_parts(
+        &self,
+        inputs: &[(&Memory, usize)],
+        parameters: &[u32],
+        outputs: &[&Memory],
+        cuts: &[usize],
+        reached: &mut dyn FnMut(usize),
+    ) -> Result<(), Error> {
         let _phase = self.device.profiler().enter(Phase::Encoding);
         self.device.check()?;
         self.check_arguments(inputs, parameters, outputs)?;
@@ -172,9 +188,10 @@ impl GpuExecutable {
         state.groups.select(&self.device, &self.specs, &resources, storage_alignment(&self.device))?;
         self.upload(&mut state, parameters);
         if self.launches.is_empty() {
+            (0..cuts.len()).for_each(reached);
             return self.device.check();
         }
-        let result = self.submit(&state).and_then(|()| self.device.check());
+        let result = self.submit(&state, cuts, reached).and_then(|()| self.device.check());
         if result.is_err() {
             state.groups.forget();
             state.parameters.clear();
@@ -184,20 +201,22 @@ impl GpuExecutable {
 
     /// Encodes everything and submits once; the state stays locked, so that no other run of this program
     /// overwrites the uniform.
-    fn submit(&self, state: &RunState) -> Result<(), Error> {
+    fn submit(&self, state: &RunState, cuts: &[usize], reached: &mut dyn FnMut(usize)) -> Result<(), Error> {
         if let Some(report) = &self.report {
             lock(&self.device.shared.reports).ran(report);
         }
         LiveCounters::add(&self.device.shared.tally.dispatches, self.launches.len());
         let profiler = self.device.profiler();
         if profiler.times_launches() {
-            return self.run_profiled(state);
+            self.run_profiled(state)?;
+            (0..cuts.len()).for_each(reached);
+            return Ok(());
         }
         if profiler.is_open() {
             profiler.ran(&self.kernels);
         }
         let Some(timed) = self.device.next_timed_pass() else {
-            self.device.append_run(self.launches.len(), |pass| self.encode(pass, state, &self.launches));
+            self.append_parts(state, cuts, reached);
             return Ok(());
         };
         let mut encoder = self.device.shared.encoder();
@@ -209,7 +228,29 @@ impl GpuExecutable {
         timed.resolve(&mut encoder);
         self.device.submit(encoder.finish());
         self.device.shared.poll(wgpu::PollType::Poll);
+        (0..cuts.len()).for_each(reached);
         Ok(())
+    }
+
+    /// Appends the launches up to each cut and after the last one.
+    fn append_parts(&self, state: &RunState, cuts: &[usize], reached: &mut dyn FnMut(usize)) {
+        let mut done = 0;
+        let mut append = |end: usize| {
+            let part = &self.launches[done..end];
+            if !part.is_empty() {
+                self.device.append_run(part.len(), |pass| self.encode(pass, state, part));
+            }
+            done = end;
+        };
+        for (n, &cut) in cuts.iter().enumerate() {
+            append(cut.checked_sub(1).map_or(0, |last| self.ends[last]));
+            reached(n);
+            // A read has looked at the reports of the launches so far; those to come are looked at by the next one.
+            if let Some(report) = &self.report {
+                lock(&self.device.shared.reports).ran(report);
+            }
+        }
+        append(self.launches.len());
     }
 
     pub(crate) fn encode(

@@ -19,6 +19,19 @@ pub mod targets {
     pub const CHANNELS_LAST_SOFTWARE: usize = 1 << 18;
     /// The same for a GPU. Not measured by itself; its case: `conv_big_fwd_f32`, 30.5 to 34.9 TFLOP/s.
     pub const CHANNELS_LAST: usize = 1 << 29;
+    /// Multiplications from which a software adapter copies operands of products so that their rows are aligned.
+    /// Not measured.
+    pub const ALIGNED_SOFTWARE: usize = 1 << 18;
+    /// The same for a GPU: below, a copy's launch costs more than it saves. Not measured alone; the form: products
+    /// of `farad bench --random`.
+    pub const ALIGNED: usize = 1 << 27;
+    /// Fewest multiplications of a product that is made of f16 parts where that was asked for: below, taking the
+    /// operands apart costs more than it saves. Not measured.
+    pub const HIGH_PRODUCTS: usize = 1 << 28;
+    /// Multiplications from which convolutions on a software adapter are rewritten to need fewer. Not measured.
+    pub const CONVOLUTIONS_SOFTWARE: usize = 1 << 20;
+    /// The same for a GPU: less work is over sooner than more kernels are started. Not measured.
+    pub const CONVOLUTIONS: usize = 1 << 24;
     /// Most storage buffers per kernel, even if the adapter allows more. Not measured.
     pub const MOST_BINDINGS: u32 = 32;
 }
@@ -156,6 +169,23 @@ pub mod recurrences {
     pub const MANY: usize = 1 << 20;
     /// Most carries with which a thread takes four elements. Not measured.
     pub const FEW_CARRIES: usize = 16;
+}
+
+/// Loops in one launch (`group_loop.rs`).
+pub mod group_loops {
+    /// Most threads of a workgroup. Not measured.
+    pub const MOST_THREADS: usize = 256;
+    /// With fewer workgroups than this, each takes fewer places. Not measured.
+    pub const LEAST_WORKGROUPS: usize = 256;
+    /// With a fourth of these workgroups, a kernel of the loop has at most so many elements. Not measured.
+    pub const MOST_ALONE: usize = 1 << 14;
+    /// Buffers up to this many elements, which a loop only reads, are copied side by side. Not measured.
+    pub const LARGEST_CONSTANT: usize = 1 << 14;
+    /// Most kernels of such a loop on a software adapter, whose compiler takes half a minute for a hundred. Not measured
+    /// by itself.
+    pub const MOST_KERNELS_SOFTWARE: usize = 48;
+    /// Most instructions of all threads in one launch: systems end launches that take seconds. Not measured.
+    pub const MOST_WORK: u64 = 1 << 37;
 }
 
 /// Sorts (`render/sort.rs`).

@@ -54,6 +54,7 @@ mod transfer;
 
 mod exit;
 mod poller;
+mod processors;
 mod read;
 mod report;
 
@@ -61,6 +62,7 @@ pub mod dispatch;
 pub mod render;
 mod routine;
 
+mod group_loop;
 mod load;
 mod schedule;
 mod tuning;

@@ -7,14 +7,18 @@ use std::sync::Arc;
 
 use farad_compile::costs::Costs;
 use farad_compile::program::{BufferId, Custom, Kernel, Place, Program, ProgramBuffer, ProgramStep};
-use farad_ir::{CustomKernel, CustomLimits};
+use farad_ir::CustomKernel;
 use rayon::prelude::*;
 
+use crate::adapter::AdapterKind;
 use crate::device::GpuDevice;
-use crate::dispatch::{Dispatch, StorageBinding, Word};
+use crate::dispatch::{Capabilities, Dispatch, StorageBinding, Word};
 use crate::error::Error;
 use crate::executable::GpuExecutable;
-use crate::render::render;
+use crate::group_loop::{self, GroupLoop};
+use crate::heuristics::group_loops::{MOST_KERNELS_SOFTWARE, MOST_WORK};
+use crate::render::group_loop::FIRST_TRIP;
+use crate::render::{render, render_group_loop};
 use crate::routine::{LaunchStage, Routine};
 use crate::transfer::WORD;
 use farad_runtime::Tuning;
@@ -34,9 +38,13 @@ impl GpuDevice {
     /// As [`GpuDevice::load`], with a table of tiles other than the device's.
     pub(crate) fn load_tuned(&self, program: Arc<Program>, tuning: &Tuning) -> Result<GpuExecutable, Error> {
         let started = std::time::Instant::now();
-        let mut rendered = self.render_all(&program, tuning).into_iter().map(|(_, dispatches)| dispatches);
+        let (program, grouped) = self.group_loops(program);
+        let mut rendered =
+            self.render_all(&program, &grouped, tuning).into_iter().map(|(_, dispatches)| dispatches);
         let mut loader = Loader { device: self, program: program.clone(), rendered: &mut rendered };
-        let stages = program.steps.iter().map(|step| loader.stage(step)).collect::<Result<Vec<_>, _>>()?;
+        let stages =
+            program.steps.iter().zip(&grouped).map(|(step, plan)| loader.stage(step, plan.is_some()));
+        let stages = stages.collect::<Result<Vec<_>, _>>()?;
         let executable = GpuExecutable::from_dispatches(self, loader.program, stages)?;
         tracing::debug!(
             dispatches = executable.dispatches(),
@@ -51,7 +59,8 @@ impl GpuDevice {
 impl GpuDevice {
     /// The WGSL of every kernel of a program, with its label, for people to read.
     pub fn shaders(&self, program: &Program) -> Vec<(String, Arc<str>)> {
-        let all = self.render_all(program, &self.tuning()).into_iter();
+        let (program, grouped) = self.group_loops(Arc::new(program.clone()));
+        let all = self.render_all(&program, &grouped, &self.tuning()).into_iter();
         let texts = all.flat_map(|(step, dispatches)| {
             dispatches.into_iter().map(|dispatch| (step.label.clone(), dispatch.wgsl))
         });
@@ -59,20 +68,63 @@ impl GpuDevice {
     }
 
     /// Every step, including those of loops, with its launches; custom ops have none yet.
-    fn render_all<'a>(&self, program: &'a Program, tuning: &Tuning) -> Vec<(&'a ProgramStep, Vec<Dispatch>)> {
+    fn render_all<'a>(
+        &self,
+        program: &'a Program,
+        grouped: &'a [Option<GroupLoop>],
+        tuning: &Tuning,
+    ) -> Vec<(&'a ProgramStep, Vec<Dispatch>)> {
         let capabilities = self.capabilities();
-        let mut parts: Vec<(&ProgramStep, &[(BufferId, usize)])> = Vec::new();
-        for step in &program.steps {
+        let mut parts: Vec<(&ProgramStep, Option<&GroupLoop>, &[(BufferId, usize)])> = Vec::new();
+        for (step, plan) in program.steps.iter().zip(grouped) {
             match &step.kernel {
-                Kernel::Loop(l) => parts.extend(l.steps.iter().map(|step| (step, l.slots.as_slice()))),
-                _ => parts.push((step, &[])),
+                Kernel::Loop(l) if plan.is_none() => {
+                    parts.extend(l.steps.iter().map(|step| (step, None, l.slots.as_slice())));
+                }
+                _ => parts.push((step, plan.as_ref(), &[])),
             }
         }
-        let write = |(step, slots): (&'a ProgramStep, &[(BufferId, usize)])| match &step.kernel {
-            Kernel::Custom(_) => (step, vec![]),
-            kernel => (step, render(kernel, program, slots, &capabilities, tuning)),
+        let write = |(step, plan, slots): (&'a ProgramStep, Option<&GroupLoop>, &[(BufferId, usize)])| match (
+            plan,
+            &step.kernel,
+        ) {
+            (Some(plan), _) => (step, grouped_dispatches(step, plan, program, &capabilities)),
+            (_, Kernel::Custom(_)) => (step, vec![]),
+            (_, kernel) => (step, render(kernel, program, slots, &capabilities, tuning)),
         };
         parts.into_par_iter().map(write).collect()
+    }
+
+    /// Which loops are one launch, and the program with the memory that they need.
+    fn group_loops(&self, program: Arc<Program>) -> (Arc<Program>, Vec<Option<GroupLoop>>) {
+        if !program.steps.iter().any(|step| matches!(step.kernel, Kernel::Loop(_))) {
+            let none = program.steps.iter().map(|_| None).collect();
+            return (program, none);
+        }
+        let (capabilities, bindings) = (self.capabilities(), self.target().bindings);
+        let software = self.info().kind == AdapterKind::Software;
+        let most = if software { MOST_KERNELS_SOFTWARE } else { usize::MAX };
+        let mut extended = (*program).clone();
+        let plan = |step: &ProgramStep| match &step.kernel {
+            Kernel::Loop(body) if body.steps.len() <= most => {
+                group_loop::plan(&mut extended, body, &capabilities, bindings)
+            }
+            _ => None,
+        };
+        let grouped: Vec<Option<GroupLoop>> = program.steps.iter().map(plan).collect();
+        for plan in grouped.iter().flatten() {
+            let waits = plan.body.iter().filter(|phase| phase.waits).count();
+            tracing::debug!(
+                kernels = plan.body.len(),
+                waits,
+                places = plan.places,
+                group = plan.group,
+                threads = plan.threads,
+                constants = plan.constants.len(),
+                "a loop is one launch"
+            );
+        }
+        (Arc::new(extended), grouped)
     }
 }
 
@@ -85,8 +137,11 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn stage(&mut self, step: &ProgramStep) -> Result<LaunchStage, Error> {
+    fn stage(&mut self, step: &ProgramStep, is_grouped: bool) -> Result<LaunchStage, Error> {
         let Kernel::Loop(l) = &step.kernel else { return Ok(LaunchStage::Once(self.routines(step, &[])?)) };
+        if is_grouped {
+            return Ok(LaunchStage::Once(self.routines(step, &[])?));
+        }
         let mut body = Vec::new();
         for step in &l.steps {
             body.extend(self.routines(step, &l.slots)?);
@@ -128,13 +183,7 @@ impl Loader<'_> {
                 *result = slice;
             }
         }
-        let capabilities = self.device.capabilities();
-        let limits = CustomLimits {
-            invocations: capabilities.invocations,
-            workgroup_memory: capabilities.workgroup_memory,
-            workgroups: capabilities.workgroups,
-            subgroups: capabilities.subgroups,
-        };
+        let limits = self.device.custom_limits();
         let mut kernels = custom.op.wgsl(&custom.shapes, &limits);
         share_costs(custom.op.costs(&custom.shapes), &mut kernels);
         let kernels = kernels.into_iter();
@@ -173,22 +222,57 @@ impl Loader<'_> {
     fn copy(&self, label: &str, from: (BufferId, bool), to: (BufferId, bool), words: usize) -> Routine {
         let start = |(id, slotted): (BufferId, bool)| if slotted { Word::Slot(id) } else { Word::Fixed(0) };
         let width = self.program.buffers[from.0.0 as usize].dtype.size();
-        let groups = words.div_ceil(SLICE_WIDTH);
-        let x = groups.min(self.device.capabilities().workgroups as usize).max(1);
-        let dispatch = Dispatch {
-            wgsl: SLICE.into(),
-            entry: "main",
-            bindings: vec![
-                StorageBinding { buffer: from.0, write: false },
-                StorageBinding { buffer: to.0, write: true },
-            ],
-            parameters: vec![Word::Fixed(words as u32), start(from), start(to), Word::Fixed(width as u32)],
-            reports: false,
-            workgroups: [x as u32, groups.div_ceil(x) as u32, 1],
-            costs: Costs { bytes: 2 * (words * WORD) as u64, ..Costs::default() },
-        };
-        Routine::new(label, dispatch)
+        let ends = [(from.0, start(from)), (to.0, start(to))];
+        Routine::new(label, copied(ends, words, width, &self.device.capabilities()))
     }
+}
+
+/// Copies words from one buffer to another; both start at an element.
+fn copied(ends: [(BufferId, Word); 2], words: usize, width: usize, capabilities: &Capabilities) -> Dispatch {
+    let groups = words.div_ceil(SLICE_WIDTH);
+    let x = groups.min(capabilities.workgroups as usize).max(1);
+    let [(from, first), (to, second)] = ends;
+    Dispatch {
+        wgsl: SLICE.into(),
+        entry: "main",
+        bindings: vec![
+            StorageBinding { buffer: from, write: false },
+            StorageBinding { buffer: to, write: true },
+        ],
+        parameters: vec![Word::Fixed(words as u32), first, second, Word::Fixed(width as u32)],
+        reports: false,
+        workgroups: [x as u32, groups.div_ceil(x) as u32, 1],
+        costs: Costs { bytes: 2 * (words * WORD) as u64, ..Costs::default() },
+    }
+}
+
+/// The launches of a loop whose trips are in the kernel: copies of what it only reads, then as many launches as keep each
+/// short.
+fn grouped_dispatches(
+    step: &ProgramStep,
+    plan: &GroupLoop,
+    program: &Program,
+    capabilities: &Capabilities,
+) -> Vec<Dispatch> {
+    let copy = |&(from, to, at): &(BufferId, BufferId, usize)| {
+        let words = program.buffers[from.0 as usize].len;
+        copied([(from, Word::Fixed(0)), (to, Word::Fixed(at as u32))], words, WORD, capabilities)
+    };
+    let mut all: Vec<Dispatch> = plan.constants.iter().map(copy).collect();
+    let whole = render_group_loop(plan, program, capabilities);
+    let costs = Costs::of(&step.kernel, &program.buffers, &[]);
+    let most = (MOST_WORK / plan.work_of_a_trip().max(1)).max(1) as usize;
+    let mut first = 0;
+    while first < plan.trips {
+        let count = most.min(plan.trips - first);
+        let mut part = whole.clone();
+        part.parameters[FIRST_TRIP] = Word::Fixed(first as u32);
+        part.parameters[FIRST_TRIP + 1] = Word::Fixed(count as u32);
+        part.costs = if first == 0 { costs } else { Costs::default() };
+        all.push(part);
+        first += count;
+    }
+    all
 }
 
 /// If only the op states its costs, its launches share them equally.

@@ -16,6 +16,8 @@ use crate::transfer::WORD;
 #[derive(Default)]
 pub(crate) struct RunSchedule {
     pub(crate) launches: Vec<ScheduledLaunch>,
+    /// How many launches there are up to the end of every stage.
+    pub(crate) ends: Vec<usize>,
     pub(crate) groups: Vec<GroupSpec>,
     /// The uniform, as on the device; parameters of the run are zero until patched.
     pub(crate) words: Vec<u32>,
@@ -121,7 +123,7 @@ impl RunSchedule {
             slices: HashMap::new(),
             contents: vec![],
         };
-        let mut first = 0;
+        let (mut first, mut ends) = (0, Vec::with_capacity(stages.len()));
         for stage in stages {
             match stage {
                 LaunchStage::Once(body) => builder.trip(first, body, &Trip::NONE)?,
@@ -133,8 +135,9 @@ impl RunSchedule {
                 }
             }
             first += stage.body().len();
+            ends.push(builder.launches.len());
         }
-        Ok(builder.finish(alignment))
+        Ok(RunSchedule { ends, ..builder.finish(alignment) })
     }
 }
 

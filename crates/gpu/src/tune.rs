@@ -28,6 +28,9 @@ const RUNS: usize = 9;
 const WARM: (f64, usize) = (0.15, 16);
 /// Seconds before a shape's first tile, because the GPU was idle while the host made the data.
 const WARM_FIRST: f64 = 0.6;
+/// More shapes than this are many, and each is warmed up for this share of the time.
+const MANY: usize = 30;
+const SOONER: f64 = 0.15;
 /// Elements of the result that are compared with f64.
 const SAMPLES: usize = 64;
 /// A tile must take at most this fraction of the rule's time to get into the table.
@@ -43,8 +46,8 @@ fn choose(shape: ProductShape, variants: Vec<Variant>) -> Option<Tuned> {
     let (good, refused): (Vec<&Variant>, Vec<&Variant>) =
         variants.iter().filter(quicker).partition(|v| accurate(v));
     let best = good.into_iter().min_by_key(|v| v.nanoseconds).unwrap_or(&rule).clone();
-    let refused = refused.into_iter().cloned().collect();
-    Some(Tuned { shape, rule, best, refused })
+    let refused: Vec<Variant> = refused.into_iter().cloned().collect();
+    Some(Tuned { shape, rule, best, refused, variants })
 }
 
 impl GpuDevice {
@@ -65,9 +68,15 @@ impl GpuDevice {
             progress(number);
             let trial = TuningTrial::new(self, *shape)?;
             let capabilities = self.capabilities();
-            let rule = ProductTile::of(&trial.product(), shape.is_f16 && capabilities.cooperative > 0);
+            let rule = ProductTile::of(
+                &trial.product(),
+                shape.is_f16 && capabilities.cooperative > 0,
+                capabilities.processors,
+            );
             let others = tiles(shape.is_f16, &capabilities).filter(|tile| *tile != rule);
-            let warm = std::iter::once(WARM_FIRST).chain(std::iter::repeat(WARM.0));
+            // With many shapes the device is warm anyway, and a long table would take minutes.
+            let many = if shapes.len() > MANY { SOONER } else { 1.0 };
+            let warm = std::iter::once(WARM_FIRST * many).chain(std::iter::repeat(WARM.0 * many));
             let all_tiles = std::iter::once(rule).chain(others).zip(warm);
             let variants = all_tiles.map(|(tile, warm)| trial.time(tile, warm));
             all.extend(choose(*shape, variants.collect::<Result<_, _>>()?));

@@ -103,7 +103,7 @@ fn loops_accumulate_over_a_sequence() {
             ..Program::default()
         };
         let executable = device.load(Arc::new(program)).unwrap();
-        assert_eq!(executable.dispatches(), 2 * TRIPS);
+        assert_eq!(executable.dispatches(), 1, "small kernels over one axis are one launch");
         let (sequence, first) = (ramp(TRIPS * LEN), [2.0; LEN]);
         let (x, start) = (floats(&device, &sequence), floats(&device, &first));
         let output = device.allocate(4 * TRIPS * LEN).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::{Calls, Underway};
-use crate::collective::{self, Combine};
+use crate::collective::{self, Combine, MeanPart, WireFormat};
 use crate::engine::{GroupEngine, Membership};
 use crate::error::{GroupError, Result};
 use crate::numbers::Summable;
@@ -147,6 +147,20 @@ impl Group {
             collective::all_reduce(engine, &mut numbers, by)?;
             Ok(numbers)
         })
+    }
+
+    /// Starts to take the mean of what all ranks give. `give` runs on the communication thread, where it may wait for a device
+    /// while this rank goes on.
+    pub fn start_mean<T: Summable>(
+        &self,
+        give: impl FnOnce() -> Result<Vec<T>> + Send + 'static,
+        part: MeanPart,
+        wire: WireFormat,
+    ) -> Underway<Vec<T>> {
+        match self.is_alone() {
+            true => Underway::done(give()),
+            false => self.start(None, move |engine| collective::mean(engine, give()?, part, wire)),
+        }
     }
 
     /// Numbers of all ranks combined; every rank gets its [`share`](crate::share) of them.

@@ -41,9 +41,10 @@ mod group;
 mod mpi;
 mod numbers;
 mod threads;
+mod wire;
 
 pub use calls::Underway;
-pub use collective::{Combine, share};
+pub use collective::{Combine, MeanPart, WireFormat, share};
 pub use cores::core_share;
 pub use engine::Membership;
 pub use error::{Error, GroupError, Result};

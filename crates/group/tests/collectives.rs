@@ -2,7 +2,7 @@
 //! built with it.
 
 use bytemuck::Zeroable;
-use farad_group::{Combine, Group, Summable, share};
+use farad_group::{Combine, Group, GroupError, MeanPart, Summable, WireFormat, share};
 use half::f16;
 
 /// Lengths that divide evenly, unevenly and not at all, below and above what is reduced in one move.
@@ -21,6 +21,7 @@ fn check_all(group: &Group) {
     orders(group);
     texts(group);
     overlaps(group);
+    means(group);
 }
 
 /// Rank `rank` gives the numbers `of(element(rank, n))`, which are small enough for sums to be exact.
@@ -119,6 +120,34 @@ fn overlaps(group: &Group) {
         let sums = underway.wait().expect("all-reduce");
         assert!(sums.len() == n * 400 && sums.iter().all(|&sum| sum == (n * ranks) as f32));
     }
+}
+
+/// Means of f16 on the wire are as near as it is said, the same bits on all ranks, and shares of them are the whole's.
+fn means(group: &Group) {
+    let (rank, size) = (group.rank(), group.size());
+    let number = |rank: usize, n: usize| (element(rank, n) as f32 - 40.0) * 1.7e-6 / (1.0 + n as f32);
+    for len in [0, 5, 1_500, 70_001] {
+        let give = move || Ok((0..len).map(|n| number(rank, n)).collect::<Vec<f32>>());
+        let whole = |wire| group.start_mean(give, MeanPart::Whole, wire).wait().expect("a mean");
+        let (full, half) = (whole(WireFormat::Full), whole(WireFormat::Half));
+        let largest = full.iter().fold(0f32, |most, number| most.max(number.abs())).max(1.7e-6 * 97.0);
+        for (n, (full, half)) in full.iter().zip(&half).enumerate() {
+            // Every rank's number is rounded, then the mean.
+            let given: f32 = (0..size).map(|rank| number(rank, n).abs()).sum::<f32>() / size as f32;
+            let allowed = 2.1 * (given * 2f32.powi(-11)).max(largest * 2f32.powi(-39));
+            assert!((full - half).abs() <= allowed, "mean {n} of {len}: {full:e} vs {half:e}");
+        }
+        let bits = half.iter().map(|number| u64::from(number.to_bits())).collect::<Vec<_>>();
+        assert!(group.all_gather(&bits).expect("bits").iter().all(|other| *other == bits));
+        let part = group.start_mean(give, MeanPart::Share, WireFormat::Full).wait().expect("a share");
+        assert_eq!(part, full[share(len, size, rank)]);
+        // A share is not sent again, so it is rounded once less.
+        let part = group.start_mean(give, MeanPart::Share, WireFormat::Half).wait().expect("a share");
+        assert_eq!(part.len(), share(len, size, rank).len());
+    }
+    let failed =
+        group.start_mean(|| Err::<Vec<f32>, _>(GroupError::Empty.into()), MeanPart::Whole, WireFormat::Full);
+    assert!(failed.wait().is_err(), "what cannot be given is an error");
 }
 
 #[test]

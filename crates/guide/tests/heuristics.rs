@@ -14,7 +14,7 @@ struct NumbersFile {
     least: usize,
 }
 
-const FILES: [NumbersFile; 9] = [
+const FILES: [NumbersFile; 11] = [
     NumbersFile { path: "crates/compile/src/passes/limits.rs", only: &[], least: 13 },
     NumbersFile { path: "crates/compile/src/passes/tiles.rs", only: &[], least: 6 },
     NumbersFile { path: "crates/compile/src/fusion/limits.rs", only: &[], least: 25 },
@@ -24,6 +24,8 @@ const FILES: [NumbersFile; 9] = [
     NumbersFile { path: "crates/gpu/src/heuristics.rs", only: &[], least: 50 },
     NumbersFile { path: "crates/tensor/src/attention/cpu.rs", only: &["QUERIES", "KEYS", "LANES"], least: 3 },
     NumbersFile { path: "crates/tensor/src/attention/gpu.rs", only: &["LARGE", "TILES"], least: 2 },
+    NumbersFile { path: "crates/tensor/src/attention/matrices/mod.rs", only: &["FEW", "PARTIAL"], least: 2 },
+    NumbersFile { path: "crates/tensor/src/tensor/attention.rs", only: &["SHORT", "FEW", "ROWS"], least: 3 },
 ];
 
 /// A number and what is said of it.

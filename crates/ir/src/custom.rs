@@ -73,6 +73,9 @@ pub struct CustomLimits {
     pub workgroups: u32,
     /// Whether subgroup operations work in compute shaders.
     pub subgroups: bool,
+    /// Lanes of a subgroup, if subgroups multiply 16×16 matrices of f16 and sum in `f32`
+    /// (`enable wgpu_cooperative_matrix`); else 0.
+    pub matrices: u32,
 }
 
 /// An op from outside the table. The graph stores it behind an `Arc`.
@@ -92,6 +95,22 @@ pub trait CustomOp: OpIdentity + Debug + Send + Sync {
 
     /// The value on the CPU. `results` are zeroed and of the right length.
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]);
+
+    /// The value on the CPU from memory as it lies: bytes of every operand and result in its own dtype, so that
+    /// small floats and integers are not widened first. `false`: there is no such form, and [`CustomOp::cpu`] is
+    /// called. Results hold anything at first; those that [`CustomOp::in_place`] names hold their operand, whose own
+    /// bytes are then empty.
+    fn host(&self, _operands: &[&[u8]], _shapes: &[Shape], _results: &mut [&mut [u8]]) -> bool {
+        false
+    }
+
+    /// Results that are an operand with a few elements changed, as pairs of operand and result of one shape and
+    /// dtype. Both are the same memory where nobody needs the operand any more, and the result begins as a copy of it
+    /// where somebody does. Kernels then bind the result ([`CustomKernel::arguments`]) and never the operand, and the
+    /// CPU needs [`CustomOp::host`].
+    fn in_place(&self) -> &[(usize, usize)] {
+        &[]
+    }
 
     /// The kernels that compute it on a GPU, run in order.
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel>;

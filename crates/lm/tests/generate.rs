@@ -5,7 +5,9 @@ mod devices;
 
 use devices::{devices, turn};
 use farad::prelude::*;
-use farad_lm::{Activation, Cache, Error, Generator, ModelOptions, Positions, Sampling, Transformer};
+use farad_lm::{
+    Activation, Cache, Error, Generator, ModelOptions, Positions, Sampler, Sampling, TextBatch, Transformer,
+};
 
 fn options() -> ModelOptions {
     ModelOptions { layers: 2, heads: 2, width: 16, context: 24, vocabulary: 31, ..Default::default() }
@@ -85,12 +87,14 @@ fn plans_do_not_grow_with_the_text() {
         let before = device.counters();
         let first: Vec<u32> = generator.by_ref().take(60).map(|token| token.expect("a token")).collect();
         let some = device.counters().since(&before);
-        // Chunks of 4 (the prompt), 1, and 16 (half a context after sliding).
-        assert!(some.plans_compiled <= 3, "{device}: {some:?}");
+        // Chunks of 4 (the prompt) and 16 (half a context after sliding), a draw after these, and a token.
+        assert!(some.plans_compiled <= 4, "{device}: {some:?}");
         let before = device.counters();
         generator.by_ref().take(40).for_each(|token| assert!(token.expect("a token") < 31));
         let more = device.counters().since(&before);
-        assert_eq!((more.plans_compiled, more.runs, more.reads), (0, 40, 40), "{device}: {more:?}");
+        // A GPU is a few tokens ahead, and forgets these when the context slides; then a prompt and its draw are run.
+        let most = if device.is_gpu() { 80 } else { 50 };
+        assert!(more.plans_compiled == 0 && (40..=most).contains(&more.runs), "{device}: {more:?}");
         let mut again = Generator::new(&model, Sampling { seed: 3, ..Default::default() }).expect("sound");
         again.push(&tokens(3)).expect("a prompt");
         let before = device.counters();
@@ -156,4 +160,74 @@ fn room_is_made_as_a_text_grows() {
         close(&logits, &at_once(&model, &text[..end]), &format!("{end} tokens"));
     }
     assert_eq!(cache.room(), 0);
+}
+
+#[test]
+fn texts_of_other_lengths_and_later_words_do_not_change_a_text() {
+    let _turn = turn();
+    for device in devices() {
+        let model = model(&options(), &device);
+        for sampling in [
+            Sampling { temperature: 0.0, ..Default::default() },
+            Sampling { seed: 3, temperature: 0.8, ..Default::default() },
+            Sampling { seed: 4, top_k: 5, ..Default::default() },
+            Sampling { seed: 5, top_p: 0.7, top_k: 20, ..Default::default() },
+        ] {
+            let alone = |prompt: &[u32], more: &[u32]| {
+                let mut generator = Generator::new(&model, sampling).expect("sound");
+                generator.push(prompt).expect("a prompt");
+                let mut text: Vec<u32> =
+                    generator.by_ref().take(5).map(|token| token.expect("a token")).collect();
+                generator.push(more).expect("room");
+                text.extend(generator.take(6).map(|token| token.expect("a token")));
+                text
+            };
+            let prompts = [tokens(3), tokens(9), tokens(1)];
+            let wanted: Vec<Vec<u32>> = prompts.iter().map(|prompt| alone(prompt, &[7, 8])).collect();
+            let mut batch = TextBatch::new(&model, sampling, 3).expect("sound");
+            let mut found = vec![vec![]; 3];
+            for round in 0..11 {
+                let new = match round {
+                    0 => Some(&prompts[..]),
+                    5 => Some(&[vec![7, 8], vec![7, 8], vec![7, 8]][..]),
+                    _ => None,
+                };
+                for (text, new) in new.into_iter().flatten().enumerate() {
+                    batch.push(text, new).expect("room");
+                }
+                for (text, token) in batch.next_tokens().expect("tokens").into_iter().enumerate() {
+                    found[text].extend(token);
+                }
+                // The middle one ends early; the others do not notice.
+                if round == 7 {
+                    batch.end(1);
+                }
+            }
+            assert_eq!(found[1], wanted[1][..8], "{device} {sampling:?}");
+            assert_eq!([&found[0], &found[2]], [&wanted[0], &wanted[2]], "{device} {sampling:?}");
+        }
+    }
+}
+
+#[test]
+fn devices_draw_as_the_host_does() {
+    let _turn = turn();
+    for device in devices() {
+        let model = model(&options(), &device);
+        for sampling in [
+            Sampling { seed: 11, ..Default::default() },
+            Sampling { seed: 12, top_k: 3, temperature: 1.5, ..Default::default() },
+            Sampling { seed: 13, top_p: 0.5, ..Default::default() },
+        ] {
+            let mut generator = Generator::new(&model, sampling).expect("sound");
+            generator.push(&tokens(4)).expect("a prompt");
+            let mut sampler = Sampler::new(sampling).expect("sound");
+            let mut text = tokens(4);
+            for step in 0..15 {
+                let wanted = sampler.sample(&at_once(&model, &text), &text).expect("numbers");
+                text.push(generator.next_token().expect("a token"));
+                assert_eq!(text.last(), Some(&wanted), "{device} {sampling:?}, step {step}");
+            }
+        }
+    }
 }

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use farad::Device;
 use farad::devices::AdapterKind;
+use farad::group::{Group, share};
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
 use farad_circuit::repair::{
@@ -207,6 +208,19 @@ pub fn repair(
     device: &Device,
     watcher: &dyn Watcher,
 ) -> Result<()> {
+    repair_in(&Group::alone(), run, effort, which, device, watcher)
+}
+
+/// The same by several ranks, which can all read the run. Each takes its share of the circuits; the first one writes. A search
+/// that time does not cut finds the same on any number of ranks.
+pub fn repair_in(
+    group: &Group,
+    run: &Run,
+    effort: &Effort,
+    which: AutomatonSelection,
+    device: &Device,
+    watcher: &dyn Watcher,
+) -> Result<()> {
     if effort.candidates == 0 {
         return Ok(());
     }
@@ -216,9 +230,10 @@ pub fn repair(
     let mut searcher = Searcher { task, device, tallies: vec![] };
     let school = School { recipe: &configuration.recipe, settings: &configuration.settings, device };
     let proposals = proposals::learned(run, &learned)?;
-    let all = learned.circuits.len() as u64;
-    for (n, circuit) in learned.circuits.iter().enumerate() {
-        watcher.advanced(n as u64, all, &format!("repairing seed {}", circuit.seed));
+    let own = share(learned.circuits.len(), group.size(), group.rank());
+    let (mut found_here, all) = (Vec::new(), own.len() as u64);
+    for (n, circuit) in learned.circuits.iter().enumerate().skip(own.start).take(own.len()) {
+        watcher.advanced((n - own.start) as u64, all, &format!("repairing seed {}", circuit.seed));
         let wrong = |automaton: &Automaton| examination(&learned, circuit, automaton).count_wrong();
         let (before, of) = wrong(&circuit.learned)?;
         let (now, _) = wrong(&circuit.automaton)?;
@@ -232,8 +247,21 @@ pub fn repair(
         }
         let rank = |wrong: usize, automaton: &Automaton| (wrong, search::gates_of(automaton));
         if rank(after, &found.repaired.automaton) < rank(now, &circuit.automaton) {
-            write(run, circuit, &found, [before, after, of])?;
+            let texts = texts(circuit, &found, [before, after, of]);
+            match group.is_alone() {
+                true => write(run, circuit.seed, &texts)?,
+                false => found_here.push((circuit.seed, texts)),
+            }
         }
+    }
+    if !group.is_alone() {
+        let own = serde_json::to_string(&found_here).expect("numbers and texts");
+        let all = group.all_texts(&own)?;
+        let found = all.iter().flat_map(|text| serde_json::from_str::<Vec<(u64, [String; 2])>>(text));
+        for (seed, texts) in found.flatten().filter(|_| group.is_first()) {
+            write(run, seed, &texts)?;
+        }
+        group.barrier()?;
     }
     watcher.advanced(all, all, "repaired");
     searcher.words().into_iter().for_each(|words| watcher.say(&words));
@@ -275,13 +303,8 @@ fn examination<'a>(
     Examination { recipe, automaton, trained, seed: circuit.seed }
 }
 
-/// The circuit first: it counts only once its record exists.
-fn write(
-    run: &Run,
-    circuit: &LearnedCircuit,
-    found: &Found,
-    [wrong_before, wrong, of]: [usize; 3],
-) -> Result<()> {
+/// A repaired circuit and its record, as they are stored.
+fn texts(circuit: &LearnedCircuit, found: &Found, [wrong_before, wrong, of]: [usize; 3]) -> [String; 2] {
     let Found { repaired, from, again } = found;
     let texts = [report::text(&circuit.learned), report::text(&repaired.automaton)];
     let note = RepairNote {
@@ -295,8 +318,13 @@ fn write(
         cut: repaired.cut,
         again: again.clone(),
     };
-    let note = serde_json::to_string(&note).expect("numbers and texts") + "\n";
-    for (name, text) in names(circuit.seed).iter().zip([&texts[1], &note]) {
+    let [_, repaired] = texts;
+    [repaired, serde_json::to_string(&note).expect("numbers and texts") + "\n"]
+}
+
+/// The circuit first: it counts only once its record exists.
+fn write(run: &Run, seed: u64, texts: &[String; 2]) -> Result<()> {
+    for (name, text) in names(seed).iter().zip(texts) {
         run.write_file(name, text.as_bytes())?;
     }
     Ok(())

@@ -126,8 +126,13 @@ pub mod tests {
     pub const SIZES: [(usize, usize, usize); 3] = [(8, 4, 1), (2, 1, 3_000_000), (5_000_000, 4_000_000, 64)];
 
     /// WebGPU's minimum limits.
-    pub const LIMITS: CustomLimits =
-        CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65_535, subgroups: false };
+    pub const LIMITS: CustomLimits = CustomLimits {
+        invocations: 256,
+        workgroup_memory: 16 << 10,
+        workgroups: 65_535,
+        subgroups: false,
+        matrices: 0,
+    };
 
     /// Fails unless all kernels have grids and bindings within the limits.
     #[track_caller]

@@ -5,6 +5,8 @@ mod devices;
 
 use std::sync::{Mutex, MutexGuard};
 
+use farad::group::Group;
+use farad::nn::Module;
 use farad::run::Checkpoint;
 use farad::train::settings::SettingsTable as _;
 use farad::{DType, Device, Tensor};
@@ -239,4 +241,41 @@ fn a_step_takes_at_least_what_is_reckoned() {
         assert!(need <= peak, "{keys:?}: {need} reckoned, {peak} taken");
         assert!(need > peak / 20.0, "{keys:?}: {need} reckoned, {peak} taken: too little");
     }
+}
+
+/// Two ranks make the first update of one, up to the rounding of sums over a batch.
+#[test]
+fn two_ranks_make_the_first_update_of_one() {
+    let _turn = turn();
+    let drawing = Mutex::new(());
+    let updated = |group: &Group| {
+        let begin = || {
+            let _drawing = drawing.lock().expect("nobody panicked");
+            trainer(&["mirror=false", "shift=0", "optimizer=sgd"], &Device::cpu_with(Default::default()))
+                .in_group(group)
+                .unwrap()
+        };
+        let mut trainer = begin();
+        trainer.synchronize().unwrap();
+        let numbers = |trainer: &ClassifierTrainer| {
+            let values = trainer.network().parameters().into_iter();
+            values.flat_map(|parameter| parameter.value().to_vec::<f32>().unwrap()).collect::<Vec<f32>>()
+        };
+        let before = numbers(&trainer);
+        drop(trainer.step().unwrap());
+        let after = numbers(&trainer).into_iter();
+        after.zip(before).map(|(after, before)| after - before).collect::<Vec<f32>>()
+    };
+    let alone = updated(&Group::alone());
+    let ranks: Vec<Vec<f32>> = std::thread::scope(|scope| {
+        let updated = &updated;
+        let ranks = Group::threads(2).unwrap().into_iter();
+        let ranks: Vec<_> = ranks.map(|group| scope.spawn(move || updated(&group))).collect();
+        ranks.into_iter().map(|rank| rank.join().expect("no panic")).collect()
+    });
+    assert_eq!(ranks[0], ranks[1], "ranks differ");
+    let norm = |all: &mut dyn Iterator<Item = f32>| all.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+    let size = norm(&mut alone.iter().copied());
+    let apart = norm(&mut ranks[0].iter().zip(&alone).map(|(a, b)| a - b));
+    assert!(size > 0.0 && apart < 1e-4 * size, "the update is {apart:e} of {size:e} apart");
 }

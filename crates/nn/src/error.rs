@@ -20,6 +20,18 @@ pub enum NnError {
     StateLeftOver { name: String, got: usize, wanted: usize },
     #[error("optimizer: no parameters: nothing to update (0 vs at least 1)")]
     NoParameters,
+    #[error(
+        "distributed: this optimizer updates whole matrices, so its moments cannot be sharded\nhelp: leave sharding out, or take adamw, sgd, lion, rmsprop or adagrad"
+    )]
+    NotElementwise,
+    #[error(
+        "distributed: gradient noise would differ between ranks\nhelp: leave the noise out, or train on one rank"
+    )]
+    RankNoise,
+    #[error(
+        "state: moments lie on several ranks: none were gathered after step {step}\nhelp: call `gather` on all ranks before `state`"
+    )]
+    NotGathered { step: u64 },
     #[error("apply: one gradient per parameter: ({got} vs {wanted})")]
     Gradients { got: usize, wanted: usize },
 }

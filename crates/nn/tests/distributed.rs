@@ -5,9 +5,9 @@
 
 use farad::Attention;
 use farad::data::DataLoader;
-use farad::group::{Combine, Group};
+use farad::group::{Combine, Group, WireFormat};
 use farad::nn::{TransformerEncoderLayer, TransformerOptions};
-use farad::optim::{AnyOptimizer, Clip};
+use farad::optim::{AnyOptimizer, Clip, RankOptions};
 use farad::prelude::*;
 
 /// Samples of a batch of all ranks.
@@ -104,6 +104,10 @@ fn numbers<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> Vec<f32> {
 }
 
 fn train(make: Make, width: usize, steps: usize, group: &Group) -> Trained {
+    train_with(make, width, steps, group, RankOptions::default())
+}
+
+fn train_with(make: Make, width: usize, steps: usize, group: &Group, options: RankOptions) -> Trained {
     let device = device();
     let case = {
         let _drawing = DRAWING.lock().expect("nobody panicked");
@@ -111,7 +115,7 @@ fn train(make: Make, width: usize, steps: usize, group: &Group) -> Trained {
         make(&device, group)
     };
     let mut optimizer = case.optimizer;
-    optimizer.distribute(group);
+    optimizer.distribute(group, options).expect("these rules are elementwise");
     optimizer.synchronize().expect("ranks are there");
     let share = BATCH / group.size();
     let own = |step: usize| rows(step, width, &device).narrow(0, group.rank() * share, share);
@@ -182,6 +186,241 @@ fn a_cnn_with_synchronized_batch_norm_learns_as_alone() {
 #[test]
 fn a_transformer_learns_as_alone() {
     compare(transformer, 40);
+}
+
+/// Buckets of a few hundred bytes: many of them are under way at once.
+const SMALL: RankOptions =
+    RankOptions { wire: WireFormat::Full, sharded: false, overlaps: true, bucket_bytes: Some(300) };
+
+/// Whether reductions run beside the backward pass changes no bit, and neither do the sizes of buckets.
+#[test]
+fn buckets_change_no_bit() {
+    for (make, width) in [(mlp as Make, 6), (cnn, 16), (transformer, 40)] {
+        let with =
+            |options| ranks(2, |group| train_with(make, width, 20, group, options)).swap_remove(1).parameters;
+        let whole = with(RankOptions { bucket_bytes: Some(1 << 30), overlaps: false, ..SMALL });
+        assert_eq!(with(SMALL), whole, "beside the backward pass");
+        assert_eq!(with(RankOptions { overlaps: false, ..SMALL }), whole, "after it");
+    }
+}
+
+/// Moments that are sharded learn what whole ones learn; only the norm is added up in another order.
+#[test]
+fn shards_learn_what_whole_moments_learn() {
+    for (make, width) in [(mlp as Make, 6), (cnn, 16), (transformer, 40)] {
+        for size in [2, 3] {
+            let with = |sharded| {
+                ranks(size, |group| train_with(make, width, 100, group, RankOptions { sharded, ..SMALL }))
+            };
+            let (whole, found) = (with(false).swap_remove(0), with(true));
+            assert!(found.iter().all(|rank| rank.parameters == found[0].parameters), "ranks differ");
+            let apart = distance(&found[0].parameters, &whole.parameters);
+            assert!(apart < 1e-5, "{size} ranks: parameters are {apart:e} apart");
+        }
+    }
+}
+
+/// As f16 on the wire, gradients are off by about 2^-11 of themselves.
+#[test]
+fn halves_on_the_wire_learn_nearly_the_same() {
+    // One bucket of more than 4 KiB: less is sent as it is.
+    let with = |wire, sharded| {
+        let options = RankOptions { wire, sharded, bucket_bytes: Some(1 << 20), ..SMALL };
+        ranks(2, |group| train_with(wide, 6, 20, group, options))
+    };
+    let exact = with(WireFormat::Full, false).swap_remove(0).parameters;
+    for sharded in [false, true] {
+        let found = with(WireFormat::Half, sharded);
+        assert_eq!(found[0].parameters, found[1].parameters, "ranks differ");
+        let apart = distance(&found[0].parameters, &exact);
+        assert!(apart > 0.0 && apart < 1e-4, "parameters are {apart:e} apart");
+    }
+}
+
+/// A network whose gradients have more bytes than are sent in one move.
+fn wide(device: &Device, _: &Group) -> Case {
+    let model = Sequential::new((Linear::new(6, 128), Gelu, Linear::new(128, 2))).to_device(device);
+    let parameters = model.parameters();
+    let loss = move |rows: &Tensor| model.forward(rows).mean_squared_error(&rows.narrow(1, 0, 2).square());
+    let sgd = Sgd::new(parameters.clone()).learning_rate(0.05);
+    Case { parameters, buffers: vec![], loss: Box::new(loss), optimizer: Box::new(sgd) }
+}
+
+/// What four ranks with shards have stored, two ranks, one rank and a rank without shards go on with.
+#[test]
+fn a_state_of_shards_knows_no_ranks() {
+    let options = RankOptions { sharded: true, ..SMALL };
+    let stored = ranks(4, |group| go_on(group, options, None, 10)).swap_remove(0);
+    let whole = go_on(&Group::alone(), SMALL, None, 25);
+    for (size, options) in [(4, options), (2, options), (2, SMALL), (1, SMALL)] {
+        let found = ranks(size, |group| go_on(group, options, Some(&stored), 15));
+        for rank in &found {
+            let apart = distance(&rank.0, &whole.0);
+            assert!(apart < 1e-4, "{size} ranks: parameters are {apart:e} apart");
+            assert_eq!(rank.0, found[0].0, "ranks differ");
+        }
+        // What is not cut into shares again is the same tensor by tensor.
+        let names =
+            |state: &[(String, Tensor)]| state.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&found[0].1), names(&whole.1));
+        for ((name, one), (_, other)) in
+            found[0].1.iter().zip(&whole.1).filter(|((name, _), _)| name != "progress")
+        {
+            let apart = distance(&numbers([one].into_iter()), &numbers([other].into_iter()));
+            assert!(apart < 1e-3, "{name} of {size} ranks is {apart:e} apart");
+        }
+    }
+}
+
+/// Parameters and the optimizer's state after some steps, from a stored one or from the start.
+fn go_on(
+    group: &Group,
+    options: RankOptions,
+    from: Option<&(Vec<f32>, Vec<(String, Tensor)>)>,
+    steps: usize,
+) -> (Vec<f32>, Vec<(String, Tensor)>) {
+    let device = device();
+    let Case { parameters, loss, mut optimizer, .. } = {
+        let _drawing = DRAWING.lock().expect("nobody panicked");
+        farad::seed(3);
+        mlp(&device, group)
+    };
+    optimizer.distribute(group, options).expect("a rule of elements");
+    let mut begun = 0;
+    if let Some((weights, state)) = from {
+        let mut rest = &weights[..];
+        for parameter in &parameters {
+            let shape = parameter.value().shape();
+            let (own, more) = rest.split_at(shape.numel());
+            parameter.set(Tensor::from_vec(own.to_vec(), shape, &device));
+            rest = more;
+        }
+        optimizer.restore(state).expect("it fits");
+        begun = 10;
+    }
+    let share = BATCH / group.size();
+    for step in begun..begun + steps {
+        let own = rows(step, 6, &device).narrow(0, group.rank() * share, share);
+        optimizer.step(&loss(&own)).expect("a step");
+    }
+    assert!(!options.sharded || group.is_alone() || optimizer.state().is_err(), "nothing was gathered");
+    optimizer.gather().expect("all ranks gather");
+    let values: Vec<Tensor> = parameters.iter().map(Parameter::value).collect();
+    (numbers(values.iter()), optimizer.state().expect("gathered"))
+}
+
+/// Every rank has its share of the moments, and no more.
+#[test]
+fn shards_take_their_share_of_the_memory() {
+    let bytes = |sharded: bool| {
+        let options = RankOptions { sharded, ..RankOptions::default() };
+        let found = ranks(4, |group| {
+            let device = device();
+            let weight = Parameter::new(Tensor::ones([1 << 16], &device));
+            let mut adam = AdamW::new(vec![weight.clone()]).distributed_with(group, options).expect("ranks");
+            adam.step(&weight.value().square().sum()).expect("a step");
+            device.counters().bytes_live
+        });
+        found[0]
+    };
+    let (whole, sharded) = (bytes(false), bytes(true));
+    // Two moments of a quarter each and a quarter of the parameters, in place of two whole moments.
+    let saved = whole.saturating_sub(sharded);
+    assert!(saved > 4 << 16, "{whole} bytes with whole moments, {sharded} with shards");
+}
+
+#[test]
+fn rules_of_whole_matrices_are_not_sharded() {
+    let found = ranks(2, |group| {
+        let weight = Parameter::new(Tensor::ones([4, 4], &device()));
+        let options = RankOptions { sharded: true, ..RankOptions::default() };
+        Muon::new(vec![weight])
+            .distributed_with(group, options)
+            .map(drop)
+            .expect_err("whole matrices")
+            .to_string()
+    });
+    assert!(found[0].starts_with("distributed: this optimizer updates whole matrices"), "{}", found[0]);
+}
+
+/// A rank that is gone while buckets are under way is an error for the others, and nobody waits.
+#[test]
+fn a_rank_that_is_gone_ends_the_step_of_all() {
+    for sharded in [false, true] {
+        let found = ranks(3, |group| {
+            let Case { loss, mut optimizer, .. } = {
+                let _drawing = DRAWING.lock().expect("nobody panicked");
+                mlp(&device(), group)
+            };
+            optimizer.distribute(group, RankOptions { sharded, ..SMALL }).expect("a rule of elements");
+            for step in 0..3 {
+                if step == 2 && group.rank() == 1 {
+                    return None;
+                }
+                let own = rows(step, 6, &device_of(&*optimizer)).narrow(0, group.rank() * 2, 2);
+                if let Err(error) = optimizer.step(&loss(&own)) {
+                    return Some(error.to_string());
+                }
+            }
+            unreachable!("rank 1 is gone")
+        });
+        assert!(found[1].is_none());
+        for text in [&found[0], &found[2]] {
+            let text = text.as_ref().expect("an error");
+            assert!(text.starts_with("group: rank 1 is gone"), "{text}");
+        }
+    }
+}
+
+fn device_of(optimizer: &dyn AnyOptimizer) -> Device {
+    optimizer.parameters()[0].value().device().clone()
+}
+
+/// Ranks that are threads may share a GPU, each with a handle of its own. Needs a GPU, also a software one.
+#[test]
+fn two_handles_of_one_gpu_learn_as_alone() {
+    let Ok(gpu) = Device::gpu(0) else { return eprintln!("skipped: there is no GPU") };
+    let train = |group: &Group, device: &Device, options: RankOptions| {
+        let Case { parameters, loss, mut optimizer, .. } = {
+            let _drawing = DRAWING.lock().expect("nobody panicked");
+            farad::seed(3);
+            mlp(device, group)
+        };
+        optimizer.distribute(group, options).expect("a rule of elements");
+        optimizer.synchronize().expect("ranks are there");
+        let share = BATCH / group.size();
+        for step in 0..20 {
+            let own = rows(step, 6, device).narrow(0, group.rank() * share, share);
+            optimizer.step(&loss(&own)).expect("a step");
+        }
+        let values: Vec<Tensor> = parameters.iter().map(Parameter::value).collect();
+        numbers(values.iter())
+    };
+    let alone = train(&Group::alone(), &gpu, SMALL);
+    for options in [SMALL, RankOptions { sharded: true, ..SMALL }] {
+        let found = ranks(2, |group| train(group, &gpu.another().expect("another handle"), options));
+        assert_eq!(found[0], found[1], "ranks differ");
+        let apart = distance(&found[0], &alone);
+        assert!(apart < 1e-4, "parameters are {apart:e} apart");
+    }
+}
+
+/// Waiting for others is a phase of its own.
+#[test]
+fn profiles_show_waiting_for_others() {
+    let waited = ranks(2, |group| {
+        let device = device();
+        let weight = Parameter::new(Tensor::ones([8], &device));
+        let mut sgd = Sgd::new(vec![weight.clone()]).distributed(group).expect("ranks");
+        let profile = device.profile(|| {
+            if group.rank() == 1 {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+            }
+            sgd.step(&weight.value().sum()).expect("a step");
+        });
+        profile.1.phase("waiting for others").as_millis()
+    });
+    assert!(waited[0] > 20, "rank 0 waited {} ms", waited[0]);
 }
 
 /// Local statistics are those of a rank's own share, so the test above would see their absence.

@@ -28,7 +28,13 @@ impl Backend for ReferenceDevice {
     }
 
     fn limits(&self) -> Limits {
-        Limits { gpu: false, multiplies_halves: false, largest_binding: None, memory: MemorySize::Machine }
+        Limits {
+            gpu: false,
+            multiplies_halves: false,
+            custom: None,
+            largest_binding: None,
+            memory: MemorySize::Machine,
+        }
     }
 
     fn allocate(&self, bytes: usize) -> Result<Memory> {

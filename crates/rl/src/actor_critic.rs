@@ -11,6 +11,7 @@ use farad::nn::init;
 use farad::{DType, Device, Parameter, Result, Tensor};
 
 use crate::environment::Actions;
+use crate::ranks::WorldShare;
 
 /// Factors on the initial orthogonal weights: hidden layers, the actor's last layer, the critic's last layer.
 const GAINS: [f64; 3] = [SQRT_2, 0.01, 1.0];
@@ -23,17 +24,24 @@ pub struct ActorCritic {
     actions: Actions,
     /// 1 for an actor alone, 2 with its critic.
     towers: usize,
+    /// Whether continuous actions are the tanh of what the actor says.
+    squashed: bool,
 }
 
 impl ActorCritic {
     /// An actor and a critic with hidden layers of these sizes.
     pub fn new(observations: usize, hidden: &[usize], actions: Actions) -> ActorCritic {
-        ActorCritic { sizes: [&[observations], hidden].concat(), actions, towers: 2 }
+        ActorCritic { sizes: [&[observations], hidden].concat(), actions, towers: 2, squashed: false }
     }
 
     /// An actor without a critic.
     pub fn actor(observations: usize, hidden: &[usize], actions: Actions) -> ActorCritic {
         ActorCritic { towers: 1, ..ActorCritic::new(observations, hidden, actions) }
+    }
+
+    /// The same with actions that are the tanh of what the actor says.
+    pub fn squashed(self) -> ActorCritic {
+        ActorCritic { squashed: true, ..self }
     }
 
     /// The actor's action space.
@@ -128,7 +136,7 @@ impl ActorCritic {
 
     /// The outputs of both networks for observations `[agents, worlds, observations]`:
     /// `[agents, towers, worlds, outputs]`.
-    fn said(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
+    pub(crate) fn said(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
         let last = self.sizes.len() - 1;
         (0..=last).fold(seen.unsqueeze(1), |x, layer| {
             let y = x.matmul(&weights[2 * layer]) + &weights[2 * layer + 1];
@@ -163,20 +171,28 @@ impl ActorCritic {
     pub fn best(&self, said: &Tensor) -> Tensor {
         match self.actions {
             Actions::Discrete(_) => said.argmax(-1).unsqueeze(-1).cast(DType::F32),
+            Actions::Continuous(_) if self.squashed => said.tanh(),
             Actions::Continuous(_) => said.clone(),
         }
     }
 
     /// A sampled action `[agents, worlds, width]`, as numbers.
     pub fn draw(&self, weights: &[Tensor], said: &Tensor) -> Tensor {
+        self.draw_of(weights, said, None)
+    }
+
+    /// The same for the worlds of a rank, as they would act among all worlds.
+    pub(crate) fn draw_of(&self, weights: &[Tensor], said: &Tensor, share: Option<WorldShare>) -> Tensor {
+        let shape = share.map_or(said.shape().to_vec(), |share| share.whole(&said.shape()));
+        let own = |all: Tensor| share.map_or(all.clone(), |share| share.narrow(&all));
         match self.actions {
             Actions::Discrete(_) => {
                 // The argmax of logits with Gumbel noise is a sample from their softmax.
-                let uniform = Tensor::rand(said.shape(), said.device()).maximum(1e-20);
+                let uniform = own(Tensor::rand(shape, said.device())).maximum(1e-20);
                 (said - (-uniform.log()).log()).argmax(-1).unsqueeze(-1).cast(DType::F32)
             }
             Actions::Continuous(_) => {
-                said + Tensor::randn(said.shape(), said.device()) * self.log_deviation(weights).exp()
+                said + own(Tensor::randn(shape, said.device())) * self.log_deviation(weights).exp()
             }
         }
     }

@@ -12,6 +12,16 @@ pub enum RlError {
         "ppo: samples do not split into minibatches: worlds · horizon ({samples} vs a multiple of {parts})\nhelp: change worlds, horizon or minibatches"
     )]
     Minibatches { samples: usize, parts: usize },
+    #[error("{algorithm}: actions are choices, not numbers\nhelp: use ppo, es or cma")]
+    Discrete { algorithm: &'static str },
+    #[error(
+        "{algorithm}: one rank trains at a time (1 vs {ranks} ranks)\nhelp: use ppo, es or cma, or start it without mpirun"
+    )]
+    OneRank { algorithm: &'static str, ranks: usize },
+    #[error(
+        "sac: an update has more samples than are remembered ({samples} vs {replay})\nhelp: change worlds, horizon or replay"
+    )]
+    SmallReplay { replay: usize, samples: usize },
     #[error("es: policies come in pairs: population is odd ({population} vs an even number)")]
     OddPopulation { population: usize },
     #[error(
@@ -24,6 +34,16 @@ pub enum RlError {
     NoController { name: String },
     #[error("film: this world cannot be drawn")]
     NoScene,
+    #[error(
+        "evolve: descriptors and bins are not equally many ({names} vs {bins})\nhelp: give one number of cells for each descriptor, such as --set descriptors=mass,touch --set bins=32,32"
+    )]
+    Axes { names: usize, bins: usize },
+    #[error("evolve: no such descriptor: {name}\nhelp: there are {known}")]
+    NoDescriptor { name: String, known: String },
+    #[error("evolve: the archive is empty: no creature stayed whole")]
+    NoElite,
+    #[error("evolve: the archive has fewer creatures ({found} vs {wanted})")]
+    FewElites { found: usize, wanted: u64 },
     #[error("locomotion: the world has no body `{name}`")]
     NoBody { name: String },
     #[error(

@@ -1,14 +1,15 @@
 //! Reinforcement learning on any device: agents that learn by acting in worlds.
 //!
 //! An [`Environment`] is a batch of worlds, as tensors; implement it for your own world. [`Ppo`] trains agents
-//! in it, entirely on the device and many seeds at once. [`Es`] and [`Cma`] evolve populations of policies.
-//! [`controller`] makes a policy that is a circuit.
+//! in it, entirely on the device and many seeds at once; [`Sac`] remembers what it saw. [`Es`] and [`Cma`] evolve populations of policies.
+//! [`controller`] makes a policy that is a circuit. [`creatures`] evolves bodies together with what moves them.
 //!
 //! Invariant: nothing here prints, and results depend only on settings, seeds and the device. Start at
 //! [`Environment`].
 
 mod actor_critic;
 pub mod controller;
+pub mod creatures;
 mod environment;
 mod environments;
 mod episodes;
@@ -17,7 +18,9 @@ mod evolution;
 mod film;
 mod normalizer;
 mod ppo;
+mod ranks;
 mod raster;
+mod sac;
 pub mod train;
 
 pub use actor_critic::ActorCritic;
@@ -30,3 +33,4 @@ pub use film::{Film, film};
 pub use normalizer::Normalizer;
 pub use ppo::{COURSE, Ppo, PpoSettings};
 pub use raster::Raster;
+pub use sac::{SAC_COURSE, Sac, SacSettings};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use farad_compile::program::{Program, Target};
+use farad_compile::program::{CustomLimits, Program, Target};
 
 use crate::counters::{Counters, Holdings};
 use crate::error::Result;
@@ -103,6 +103,22 @@ pub trait Executable: Send + Sync {
     /// Runs the program. `parameters` are the registers' bits. `outputs` has one memory per output of the
     /// program. The memory of an output with a donor is ignored, because that input is updated in place.
     fn run(&self, inputs: &[Memory], parameters: &[u32], outputs: &[Memory]) -> Result<()>;
+
+    /// The same in parts. `cuts` are numbers of steps, none smaller than the one before ([`Program::cuts`]). Once the first
+    /// `cuts[n]` steps are requested, and before the next ones are, `reached` is called with `n`: a read from there sees
+    /// what these steps wrote, and does not wait for the others.
+    fn run_in_parts(
+        &self,
+        inputs: &[Memory],
+        parameters: &[u32],
+        outputs: &[Memory],
+        cuts: &[usize],
+        reached: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        self.run(inputs, parameters, outputs)?;
+        (0..cuts.len()).for_each(reached);
+        Ok(())
+    }
 }
 
 /// What a backend can do.
@@ -112,6 +128,8 @@ pub struct Limits {
     pub gpu: bool,
     /// Whether it has tensor cores that multiply f16 matrices.
     pub multiplies_halves: bool,
+    /// What kernels of custom ops may use, if it runs such.
+    pub custom: Option<CustomLimits>,
     /// Bytes of the largest tensor that a kernel can read; `None` if memory is the only limit.
     pub largest_binding: Option<u64>,
     /// How much memory there is.

@@ -1,7 +1,7 @@
 //! Where backends record what they do while a profile is open: host phases, kernel launches, bytes moved.
 //!
 //! [`Profiler::enter`] times one phase of the host: recording, hashing and lookup, compiling, allocating,
-//! encoding, submitting, running kernels (on the CPU), waiting, uploading, reading. Wall time outside of all
+//! encoding, submitting, running kernels (on the CPU), waiting, uploading, reading, waiting for other ranks. Wall time outside of all
 //! phases is shown as "other host time". That is the caller's own code, and includes recording single ops.
 //! Phases of other threads are summed separately.
 //!
@@ -52,11 +52,13 @@ pub enum Phase {
     Uploading,
     /// Fetching bytes from the device.
     Reading,
+    /// Waiting for other ranks that train together.
+    Others,
 }
 
 impl Phase {
     /// All of them, in the order of a step.
-    pub const ALL: [Phase; 10] = [
+    pub const ALL: [Phase; 11] = [
         Phase::Recording,
         Phase::Lookup,
         Phase::Compiling,
@@ -67,6 +69,7 @@ impl Phase {
         Phase::Waiting,
         Phase::Uploading,
         Phase::Reading,
+        Phase::Others,
     ];
 
     /// What reports call it.
@@ -82,6 +85,7 @@ impl Phase {
             Phase::Waiting => "waiting",
             Phase::Uploading => "uploading",
             Phase::Reading => "reading",
+            Phase::Others => "waiting for others",
         }
     }
 }

@@ -73,6 +73,8 @@ pub struct Tuned {
     pub best: Variant,
     /// Tiles that were faster but less accurate.
     pub refused: Vec<Variant>,
+    /// All tiles that were timed; the rule's is the first.
+    pub variants: Vec<Variant>,
 }
 
 /// Which tiles products use on one adapter.

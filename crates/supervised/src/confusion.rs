@@ -66,20 +66,38 @@ impl Confusion {
         self.count(class, class) as f64 / all.max(1) as f64
     }
 
+    /// The harmonic mean of recall and precision of a class.
+    pub fn f1(&self, class: usize) -> f64 {
+        let sum = self.recall(class) + self.precision(class);
+        if sum > 0.0 { 2.0 * self.recall(class) * self.precision(class) / sum } else { 0.0 }
+    }
+
+    /// The mean of [`Confusion::f1`] over the classes that have samples: all classes count alike.
+    pub fn macro_f1(&self) -> f64 {
+        let there: Vec<usize> = (0..self.classes).filter(|&class| self.samples(class) > 0).collect();
+        there.iter().map(|&class| self.f1(class)).sum::<f64>() / there.len().max(1) as f64
+    }
+
+    /// Samples of a class.
+    pub fn samples(&self, class: usize) -> u64 {
+        (0..self.classes).map(|seen| self.count(class, seen)).sum()
+    }
+
     /// A table in Markdown: a row per class, a column per class seen.
     pub fn table(&self, names: &[String]) -> String {
         let plain = |name: &String| visible(name).replace('|', "/").replace(['\n', '\t'], " ");
         let name = |class: usize| names.get(class).map_or(class.to_string(), plain);
         let mut text = String::from("| is \\ seen as |");
         (0..self.classes).for_each(|class| text += &format!(" {} |", name(class)));
-        text += " recall | precision |\n|---|";
-        text += &"---:|".repeat(self.classes + 2);
+        text += " recall | precision | F1 |\n|---|";
+        text += &"---:|".repeat(self.classes + 3);
         for actual in 0..self.classes {
             text += &format!("\n| {} |", name(actual));
             (0..self.classes).for_each(|seen| text += &format!(" {} |", count(self.count(actual, seen))));
             let percent = |share: f64| format!(" {:.1} % |", 100.0 * share);
             text += &percent(self.recall(actual));
             text += &percent(self.precision(actual));
+            text += &percent(self.f1(actual));
         }
         text.push('\n');
         text

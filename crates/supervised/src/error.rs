@@ -28,6 +28,10 @@ pub enum FitError {
     OfFile { path: String, source: Box<Error> },
     #[error("train: the model does not take these inputs: {model}: {shape}\nhelp: it takes {wanted}")]
     ModelInput { model: String, shape: String, wanted: &'static str },
+    #[error(
+        "weights: {path}: {what}\nhelp: it must be a ResNet under torchvision's names, such as resnet18 or resnet50, saved as safetensors"
+    )]
+    PublishedWeights { path: String, what: String },
 }
 
 /// The same as `Display`.

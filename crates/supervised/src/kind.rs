@@ -8,13 +8,14 @@ use farad_train::{
     Asked, Measure, Outcome, Predictor, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit,
 };
 
-use crate::Score;
 use crate::error::Result;
 use crate::models::ModelKind;
 use crate::predictor::Trained;
+use crate::published::{PublishedWeights, is_published};
 use crate::report;
 use crate::settings::SupervisedSettings;
 use crate::setup::Setup;
+use crate::{Baseline, Confusion, Score};
 
 /// What a run folder of supervised training is, in `config.toml` and checkpoints.
 pub const KIND: &str = "fit";
@@ -46,11 +47,21 @@ impl TrainingKind for Supervised {
 
     fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
         let set = set_named(asked.subject)?;
+        let from = asked.text("from").filter(|from| is_published(from.as_ref()));
+        let weights = from.as_ref().map(|from| PublishedWeights::read(from.as_ref())).transpose()?;
         let model = asked.text("model").and_then(|name| ModelKind::named(&name));
+        let model = weights.as_ref().map(PublishedWeights::model).or(model);
         let mut settings = SupervisedSettings::new(set, model.unwrap_or(ModelKind::usual(set)));
+        if let Some(weights) = &weights {
+            settings.sizes = weights.sizes();
+        }
         asked.fill(&mut settings)?;
+        if weights.is_some() {
+            settings.weights = std::mem::take(&mut settings.course.from);
+        }
         settings.set = set.name.into();
-        let setup = Setup::new(settings, &asked.device_or_best()?)?.in_group(asked.group());
+        let setup = Setup::new(settings, &asked.device_or_best()?)?;
+        let setup = setup.in_group(asked.group()).with_weights(weights);
         // What cannot be built leaves no run behind.
         setup.check_memory()?;
         setup.fit()?;
@@ -146,11 +157,25 @@ impl Prepared for Setup {
     }
 }
 
+/// What who knows nothing of the inputs would reach, by the names of what is reached.
+fn baseline(score: &Score) -> Value {
+    match &score.baseline {
+        Some(Baseline::Class { name, accuracy }) => json!({ "says": name, "accuracy": accuracy }),
+        Some(Baseline::Number { value, root, mean }) => {
+            json!({ "says": value, "root_mean_square_error": root, "mean_absolute_error": mean })
+        }
+        None => Value::Null,
+    }
+}
+
 /// What a score says, for people and for programs.
 pub(crate) fn outcome(settings: &SupervisedSettings, score: &Score, steps: u64) -> Outcome {
     let json = json!({
         "set": settings.set, "model": settings.model, "samples": score.samples, "loss": score.loss,
         "accuracy": score.accuracy, "explained_variance": score.explained, "steps": steps, "seed": settings.seed,
+        "f1": score.confusion.as_ref().map(Confusion::macro_f1), "auc": score.auc(),
+        "mean_absolute_error": score.mean_error(), "baseline": baseline(score),
+        "target": settings.target_name, "unit": settings.unit,
     });
     Outcome::new(json, report::sentence("test", score))
 }

@@ -42,6 +42,7 @@ mod error;
 mod kind;
 mod models;
 mod predictor;
+mod published;
 pub mod report;
 pub mod samples;
 mod scaled;
@@ -58,7 +59,8 @@ pub use error::{Error, FitError, Result};
 pub use kind::{KIND, Supervised};
 pub use models::ModelKind;
 pub use predictor::{Trained, load_run};
-pub use score::Score;
+pub use published::{PublishedNetwork, is_published};
+pub use score::{Baseline, Score};
 pub use settings::SupervisedSettings;
 pub use trainee::Network;
 pub use training::{Pace, SupervisedProgress, SupervisedSummary, Training};
@@ -71,6 +73,7 @@ use farad_nn::optim::Optimizer;
 use farad_nn::optim::schedule::Schedule;
 use farad_tensor::Precision;
 use farad_tensor::Tensor;
+use farad_tensor::loss::CrossEntropy;
 use farad_train::run::Checkpoint;
 
 /// What a model should say, and by what loss it learns it.
@@ -99,6 +102,8 @@ pub struct Fit {
     task: Task,
     precision: Precision,
     schedule: Option<Box<dyn Schedule + Send>>,
+    /// How much every class counts in training.
+    class_weights: Option<Tensor>,
     steps: u64,
 }
 
@@ -118,7 +123,14 @@ impl Fit {
         optimizer: Box<dyn Optimizer + Send>,
         task: Task,
     ) -> Fit {
-        Fit { model, optimizer, task, precision: Precision::Single, schedule: None, steps: 0 }
+        let (precision, schedule, class_weights) = (Precision::Single, None, None);
+        Fit { model, optimizer, task, precision, schedule, class_weights, steps: 0 }
+    }
+
+    /// How much every class counts in the loss of training, `[classes]`.
+    pub fn class_weights(mut self, weights: Tensor) -> Fit {
+        self.class_weights = Some(weights);
+        self
     }
 
     /// In which precision products are computed.
@@ -175,7 +187,13 @@ impl Fit {
         if let Some(rate) = self.rate() {
             self.optimizer.set_learning_rate(rate);
         }
-        let loss = self.precision.scope(|| self.task.loss(&self.model.forward(x), y));
+        let loss = self.precision.scope(|| {
+            let said = self.model.forward(x);
+            match &self.class_weights {
+                Some(weights) => CrossEntropy::new().weights(weights).loss(&said, y),
+                None => self.task.loss(&said, y),
+            }
+        });
         let loss = if weight == 1.0 { loss } else { loss * weight };
         self.optimizer.step(&loss)?;
         self.steps += 1;
@@ -224,6 +242,11 @@ impl Fit {
             }
         }
         Ok(())
+    }
+
+    /// Brings what other ranks keep of the optimizer to all of them, for [`Fit::put`]. All ranks call it.
+    pub fn gather(&mut self) -> Result<()> {
+        self.optimizer.gather()
     }
 
     /// Puts model, optimizer (moments, loss scale) and steps into a checkpoint.

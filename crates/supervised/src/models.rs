@@ -2,7 +2,7 @@
 
 use farad_data::{NamedSet, SampleForm};
 use farad_ir::Shape;
-use farad_nn::layers::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module};
+use farad_nn::layers::{Conv2d, Layer, Linear, Lstm, MaxPool2d, Mode, Module, ResNet, ResNetOptions};
 use farad_tensor::Tensor;
 use farad_train::{Need, moments};
 
@@ -18,11 +18,16 @@ pub enum ModelKind {
     Cnn,
     /// The rows of a picture through an LSTM.
     Rnn,
+    /// A residual network of torchvision's names, with two convolutions per block.
+    ResNet18,
+    /// The same with three.
+    ResNet50,
 }
 
 impl ModelKind {
     /// All of them.
-    pub const ALL: [ModelKind; 3] = [ModelKind::Mlp, ModelKind::Cnn, ModelKind::Rnn];
+    pub const ALL: [ModelKind; 5] =
+        [ModelKind::Mlp, ModelKind::Cnn, ModelKind::Rnn, ModelKind::ResNet18, ModelKind::ResNet50];
 
     /// Its name in settings.
     pub fn name(self) -> &'static str {
@@ -30,6 +35,8 @@ impl ModelKind {
             ModelKind::Mlp => "mlp",
             ModelKind::Cnn => "cnn",
             ModelKind::Rnn => "rnn",
+            ModelKind::ResNet18 => "resnet18",
+            ModelKind::ResNet50 => "resnet50",
         }
     }
 
@@ -39,6 +46,8 @@ impl ModelKind {
             ModelKind::Mlp => "Fully connected layers",
             ModelKind::Cnn => "Convolutions and pooling",
             ModelKind::Rnn => "The rows of a picture through an LSTM",
+            ModelKind::ResNet18 => "A residual network, two convolutions per block",
+            ModelKind::ResNet50 => "A residual network, three convolutions per block",
         }
     }
 
@@ -48,6 +57,11 @@ impl ModelKind {
             SampleForm::Table => ModelKind::Mlp,
             SampleForm::Gray | SampleForm::Color => ModelKind::Cnn,
         }
+    }
+
+    /// Whether it is a residual network.
+    pub fn is_residual(self) -> bool {
+        matches!(self, ModelKind::ResNet18 | ModelKind::ResNet50)
     }
 
     /// The network of a name.
@@ -86,6 +100,12 @@ pub fn build(settings: &SupervisedSettings, shape: Shape, outputs: usize) -> Res
             })
         }
         ("cnn", _) => return Err(wrong("pictures [channels, height, width]").into()),
+        ("resnet18" | "resnet50", &[3, _, _]) => {
+            let options = residual(settings, outputs);
+            let options = options.ok_or_else(|| wrong("sizes of channels, then blocks of four stages"))?;
+            Box::new(ResNet::new(&options))
+        }
+        ("resnet18" | "resnet50", _) => return Err(wrong("color pictures [3, height, width]").into()),
         (_, &[channels, _, width]) => {
             let units = settings.sizes[0];
             let lstm = Lstm::new(channels * width, units).layers(sizes.len()).batch_first();
@@ -93,6 +113,38 @@ pub fn build(settings: &SupervisedSettings, shape: Shape, outputs: usize) -> Res
         }
         _ => return Err(wrong("pictures [channels, height, width], row by row").into()),
     })
+}
+
+/// The sizes of a residual network: channels of the first stage, then blocks of each of the four.
+fn residual(settings: &SupervisedSettings, classes: usize) -> Option<ResNetOptions> {
+    let [width, blocks @ ..] = &settings.sizes[..] else { return None };
+    let blocks = blocks.try_into().ok()?;
+    let bottleneck = settings.model == ModelKind::ResNet50.name();
+    Some(ResNetOptions { blocks, width: *width, bottleneck, classes })
+}
+
+/// Rows and columns of the weights of a residual network's blocks, and what a block gives, by stage.
+fn residual_stages(options: &ResNetOptions) -> Vec<(usize, Vec<(u128, u128)>, u128)> {
+    let wide = if options.bottleneck { 4 } else { 1 };
+    let mut inputs = options.width as u128;
+    let mut stages = vec![];
+    for (stage, &blocks) in options.blocks.iter().enumerate() {
+        let channels = (options.width as u128) << stage;
+        let outputs = channels * wide;
+        let mut all = vec![];
+        for _ in 0..blocks {
+            match options.bottleneck {
+                true => all.extend([(inputs, channels), (9 * channels, channels), (channels, outputs)]),
+                false => all.extend([(9 * inputs, channels), (9 * channels, channels)]),
+            }
+            if inputs != outputs {
+                all.push((inputs, outputs));
+            }
+            inputs = outputs;
+        }
+        stages.push((stage, all, outputs));
+    }
+    stages
 }
 
 /// What training a network needs of memory, at least: by its sizes alone, since a large one cannot be built.
@@ -134,6 +186,13 @@ fn weights(settings: &SupervisedSettings, shape: &Shape, outputs: u128) -> Vec<(
             let layers = (0..sizes.len()).flat_map(|layer| [(4 * units, below(layer)), (4 * units, units)]);
             layers.chain([(units, outputs)]).collect()
         }
+        ("resnet18" | "resnet50", &[3, _, _]) => {
+            let Some(options) = residual(settings, 0) else { return vec![] };
+            let stages = residual_stages(&options);
+            let last = stages.last().map_or(0, |(_, _, outputs)| *outputs);
+            let blocks = stages.into_iter().flat_map(|(_, all, _)| all);
+            [(147, options.width as u128), (last, outputs)].into_iter().chain(blocks).collect()
+        }
         _ => vec![],
     }
 }
@@ -145,6 +204,14 @@ fn kept_a_sample(settings: &SupervisedSettings, shape: &Shape) -> u128 {
         ("cnn", &[_, height, width]) => {
             let stage = |(n, channels): (usize, u128)| channels * ((height >> n) * (width >> n)) as u128;
             sizes.enumerate().map(stage).sum()
+        }
+        ("resnet18" | "resnet50", &[3, height, width]) => {
+            let Some(options) = residual(settings, 0) else { return 0 };
+            let kept = |(stage, all, _): &(usize, Vec<(u128, u128)>, u128)| {
+                let area = ((height >> (stage + 2)) * (width >> (stage + 2))) as u128;
+                all.iter().map(|(_, outputs)| outputs * area).sum::<u128>()
+            };
+            residual_stages(&options).iter().map(kept).sum()
         }
         // A state for every row.
         ("rnn", &[_, height, _]) => sizes.map(|units| units * height as u128).sum(),

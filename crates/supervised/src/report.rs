@@ -1,7 +1,7 @@
 //! The end of a run: charts, the confusion matrix, samples with what the model saw in them, and `report.md`.
 
 use super::samples::{self, JudgedSample};
-use super::{Score, Task};
+use super::{Baseline, Score, Task};
 use crate::error::Result;
 use farad_data::Dataset;
 use farad_train::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, count, counted};
@@ -24,6 +24,8 @@ pub struct SupervisedReportInputs<'a> {
     pub steps: u64,
     /// A command to go on with.
     pub next: String,
+    /// The target of a table, with its unit where that is known; empty for others.
+    pub target: String,
 }
 
 /// Classes in a table at most.
@@ -40,6 +42,10 @@ pub fn write(run: &Run, outcome: &SupervisedReportInputs) -> Result<()> {
     if let Some(sheet) = samples(outcome)? {
         run.write_plot("samples", &sheet.svg())?;
         figures.push(("plots/samples.svg", SAMPLES.to_string()));
+    }
+    if let Some(chart) = predicted(outcome) {
+        run.write_plot("predicted", &chart.svg())?;
+        figures.push(("plots/predicted.svg", PREDICTED.to_string()));
     }
     conclusion(outcome).write(run)?;
     run.write_report(&page(run, outcome, &figures)?)
@@ -59,6 +65,8 @@ fn conclusion(outcome: &SupervisedReportInputs) -> Conclusion {
 
 const CONFUSION: &str = "Confusion. Rows are classes, columns are predictions; the shade is the share of the row, \
     blue what is right and orange what is wrong.";
+const PREDICTED: &str =
+    "Predicted against true, one point per sample of the test set. On the line a prediction is right.";
 const SAMPLES: &str = "Samples. First the mistakes that the model was most sure of, framed and crossed, with the class \
     and what was seen instead; then samples that were seen right.";
 
@@ -94,6 +102,59 @@ fn charts(run: &Run, outcome: &SupervisedReportInputs) -> Result<Vec<(&'static s
     Ok(figures)
 }
 
+/// Points in a picture at most.
+const MOST_POINTS: usize = 2000;
+
+/// Predicted against true, for targets that are numbers.
+fn predicted(outcome: &SupervisedReportInputs) -> Option<Chart> {
+    let Score { said, wanted, .. } = outcome.score;
+    let every = said.len().div_ceil(MOST_POINTS).max(1);
+    let points: Vec<(f64, f64)> =
+        wanted.iter().zip(said).step_by(every).map(|(&x, &y)| (x.into(), y.into())).collect();
+    let lowest = wanted.iter().copied().reduce(f32::min)?;
+    let highest = wanted.iter().copied().reduce(f32::max)?;
+    let name = if outcome.target.is_empty() { "target" } else { &outcome.target };
+    let line = [lowest, highest].map(|at| (f64::from(at), f64::from(at)));
+    let chart = Chart::new("Predicted against true", &format!("true {name}"), &format!("predicted {name}"));
+    let points = Series::new("samples of the test set", points).scattered();
+    Some(chart.about(&about(outcome)).series(points).series(Series::new("right", line).dashed().color(6)))
+}
+
+/// Measures beside the first one, and what who knows nothing of the inputs would reach: name and value.
+pub fn measures(score: &Score, target: &str) -> Vec<(String, String)> {
+    let mut all = vec![];
+    let mut add = |name: &str, value: String| all.push((name.to_string(), value));
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    if let Some(confusion) = &score.confusion {
+        add("F1, mean over classes", percent(confusion.macro_f1()));
+    }
+    if let Some(area) = score.auc() {
+        add("AUC, mean over classes", format!("{area:.4}"));
+    }
+    let unit = target.rsplit_once(" (").map_or("", |(_, unit)| unit.trim_end_matches(')'));
+    let number = |value: f64| format!("{value:.4} {unit}").trim_end().to_string();
+    if let Some(error) = score.mean_error() {
+        add("root mean square error", number(score.loss.sqrt()));
+        add("mean absolute error", number(error));
+    }
+    match &score.baseline {
+        Some(Baseline::Class { name, accuracy }) => {
+            add("baseline", format!("always `{}`: {}", farad_train::run::visible(name), percent(*accuracy)));
+        }
+        Some(Baseline::Number { value, root, mean }) => add(
+            "baseline",
+            format!(
+                "always the mean of training, {}: root mean square error {}, mean absolute error {}",
+                number(*value),
+                number(*root),
+                number(*mean)
+            ),
+        ),
+        None => {}
+    }
+    all
+}
+
 /// Pictures of samples with what the model saw; none if they are no pictures.
 fn samples(outcome: &SupervisedReportInputs) -> Result<Option<Sheet>> {
     let Score { predictions, labels, confidences, .. } = outcome.score;
@@ -113,10 +174,12 @@ fn samples(outcome: &SupervisedReportInputs) -> Result<Option<Sheet>> {
 
 fn page(run: &Run, outcome: &SupervisedReportInputs, figures: &[(&str, String)]) -> Result<String> {
     let SupervisedReportInputs { title, facts, judged_on, score, dataset, next, .. } = outcome;
-    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
+    let events = Events::read(run.events_path())?;
+    let (seconds, ranks) = (Events::training_seconds(&events), Events::on_ranks(&events));
     let mut page = Page::with_result(title, &sentence(judged_on, score));
-    let time = [("training time".to_string(), format!("{seconds:.1} s"))];
-    page.facts(facts.iter().cloned().chain(time));
+    let time = [("training time".to_string(), format!("{seconds:.1} s{ranks}"))];
+    let measured = measures(score, &outcome.target);
+    page.facts(measured.into_iter().chain(facts.iter().cloned()).chain(time));
     page.section("Pictures");
     figures.iter().for_each(|(file, caption)| page.figure(file, caption));
     if let Some(confusion) = score.confusion.as_ref().filter(|c| c.classes() <= MOST_CLASSES) {
@@ -147,8 +210,10 @@ pub fn sentence(judged_on: &str, score: &Score) -> String {
         }
         (None, Some(explained)) => {
             let (root, percent) = (loss.sqrt(), 100.0 * explained);
+            let mean =
+                score.mean_error().map_or(String::new(), |mean| format!(", mean absolute error {mean:.4}"));
             format!(
-                "{judged_on} explained variance {percent:.2} % (R², {samples}), root mean square error {root:.4}"
+                "{judged_on} explained variance {percent:.2} % (R², {samples}), root mean square error {root:.4}{mean}"
             )
         }
         _ => format!("{judged_on} loss {loss:.4} ({samples})"),

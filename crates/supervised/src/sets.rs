@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farad_data::{
-    Array, Column, Csv, Dataset, Elements, NamedSet, Opened, Random, SampleForm, Subset, TargetKind, split,
+    Array, Column, Csv, Dataset, Elements, NamedSet, Opened, Random, SampleForm, Subset, TargetKind,
+    shares_by_class, split, split_by_class,
 };
 use farad_ir::Shape;
 use farad_train::TrainError;
@@ -64,7 +65,8 @@ impl Sets {
             return Err(FitError::NoTest { samples: train.len() }.into());
         }
         known_again(settings, &*train, &*test)?;
-        let (train, validation) = split(train, 1.0 - settings.validation, settings.seed);
+        let parts = if settings.stratified { split_by_class } else { split };
+        let (train, validation) = parts(train, 1.0 - settings.validation, settings.seed);
         let (train, validation): (Arc<dyn Dataset>, Arc<dyn Dataset>) =
             (Arc::new(train), Arc::new(validation));
         let first = train.get(0)?;
@@ -105,6 +107,15 @@ impl Sets {
         let (train, validation, test) = (scaled(train), scaled(validation), scaled(test));
         Ok(Sets { train, validation, test, task, shape, outputs })
     }
+}
+
+/// How many samples of every class there are; none where classes are not known.
+pub fn class_counts(set: &dyn Dataset) -> Option<Vec<usize>> {
+    let mut counts = vec![0; set.classes().len()];
+    for index in 0..set.len() {
+        *counts.get_mut(set.class_of(index)?)? += 1;
+    }
+    (!counts.is_empty()).then_some(counts)
 }
 
 /// Whether the data are those that the run was made with: with others, samples that were learned may be judged on.
@@ -166,21 +177,30 @@ fn place(set: &NamedSet, asked: &str) -> Result<PathBuf> {
 /// The rules of a table's columns, from the rows that are not held back.
 fn rules(settings: &SupervisedSettings, path: &Path) -> Result<Vec<String>> {
     let csv = table(settings)?;
-    let (learned, _) = held_back_rows(csv.rows(path)?, settings);
+    let classes = csv.row_classes(path)?;
+    let class_of = |row: usize| classes.as_ref().and_then(|classes| classes.get(row).copied());
+    let (learned, _) = held_back_rows(csv.rows(path)?, class_of, settings);
     let found = csv.find_rules(path, Some(&learned), settings.empty == "refuse")?;
     Ok(found.iter().map(|rule| serde_json::to_string(rule).expect("a rule is a JSON object")).collect())
 }
 
 /// A share of the samples for the end.
 fn held_back(set: Arc<dyn Dataset>, settings: &SupervisedSettings) -> (Arc<dyn Dataset>, Arc<dyn Dataset>) {
-    let (rest, test) = held_back_rows(set.len(), settings);
+    let (rest, test) = held_back_rows(set.len(), |index| set.class_of(index), settings);
     (Arc::new(Subset::new(set.clone(), rest)), Arc::new(Subset::new(set, test)))
 }
 
 /// The numbers of the samples that are learned from, and of those for the end.
-fn held_back_rows(samples: usize, settings: &SupervisedSettings) -> (Vec<usize>, Vec<usize>) {
+fn held_back_rows(
+    samples: usize,
+    class_of: impl Fn(usize) -> Option<usize>,
+    settings: &SupervisedSettings,
+) -> (Vec<usize>, Vec<usize>) {
     // Another seed than that of the validation part.
     let mut order = Random::at(settings.seed, 0x7465_7374, 0).permutation(samples);
+    if settings.stratified && samples > 1 {
+        return shares_by_class(order, 1.0 - settings.test, class_of);
+    }
     let kept = ((1.0 - settings.test) * samples as f64).round() as usize;
     let test = order.split_off(kept.clamp(1, samples.max(1)).min(samples));
     (order, test)

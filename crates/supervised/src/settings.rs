@@ -8,6 +8,7 @@ use farad_train::{LoopSettings, TrainError};
 
 use crate::error::Result;
 use crate::models::ModelKind;
+use crate::published::{COLORS, SIDE};
 
 /// Numbers from 0 on.
 const FROM_ZERO: Takes = Takes::Number(NumberRange::from(0.0));
@@ -31,7 +32,7 @@ farad_train::settings! {
         weight_decay: f64 = 0.02, FROM_ZERO, "The optimizer's decay of weights.";
         clip: f64 = 1.0, FROM_ZERO, "Gradients are scaled down to this norm; 0: never.";
         mixed: bool = false, Takes::Truth, "Whether products are computed in f16 (mixed precision).";
-        sizes: Vec<usize> = vec![16, 32], Takes::Wholes(1, 65536, 1), "Widths of hidden layers (mlp), channels of stages (cnn), units (rnn).";
+        sizes: Vec<usize> = vec![16, 32], Takes::Wholes(1, 65536, 1), "Widths of hidden layers (mlp), channels of stages (cnn), units (rnn), channels and blocks of four stages (resnet18, resnet50).";
         dropout: f64 = 0.2, SHARE, "The probability that an activation before the last layer is dropped in training.";
         augment: bool = false, Takes::Truth, "Whether pictures are shifted (and color ones mirrored) at random.";
         validation: f64 = 0.05, SHARE, "The share of the training set that is held out for validation.";
@@ -51,7 +52,11 @@ farad_train::settings! {
         #[later] rules: Vec<String> = vec![], Takes::Texts, "How a table's columns become numbers (words, dates, empty fields); found when the run is made.";
         #[later] target_name: String = String::new(), Takes::Text, "The name of a table's target; found when the run is made.";
         #[later] shape: Vec<usize> = vec![], Takes::Wholes(1, 1 << 24, 0), "The shape of an input; found when the run is made.";
+        #[later] stratified: bool = false, Takes::Truth, "Whether parts that are held out have the same share of every class; new runs on tables and folders do.";
+        #[later] class_weights: String = "none".into(), Takes::one_of(["none", "balanced"]), "How much a class counts in the loss: all samples alike, or rare classes more, so that all classes count alike.";
+        #[later] unit: String = String::new(), Takes::Text, "The unit of a target that is a number, for reports, e.g. cm.";
         #[later] samples: usize = 0, Takes::from(0), "Number of samples; found when the run is made.";
+        #[later] weights: String = String::new(), Takes::Text, "The file of published weights that training starts from; set by --from.";
         workers: usize = 2, Takes::Whole(0, 1024), "Threads that load data.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
     }
@@ -61,21 +66,29 @@ impl SupervisedSettings {
     /// What is good for a set and a model.
     pub fn new(set: &NamedSet, model: ModelKind) -> SupervisedSettings {
         let (epochs, sizes) = match (set.form, model) {
+            (_, ModelKind::ResNet18) => (10, vec![64, 2, 2, 2, 2]),
+            (_, ModelKind::ResNet50) => (10, vec![64, 3, 4, 6, 3]),
             (SampleForm::Table, _) => (60, vec![64, 64]),
             (SampleForm::Color, ModelKind::Cnn) => (20, vec![64, 128, 256]),
             (_, ModelKind::Mlp) => (12, vec![256, 128]),
             (_, ModelKind::Cnn) => (6, vec![16, 32]),
             (_, ModelKind::Rnn) => (6, vec![128]),
         };
-        let table = set.form == SampleForm::Table;
+        let (table, residual) = (set.form == SampleForm::Table, model.is_residual());
+        let colors = |n: usize| if residual { COLORS[n].to_vec() } else { vec![] };
         SupervisedSettings {
             set: set.name.into(),
             model: model.name().into(),
             epochs,
-            batch: if table { 32 } else { 128 },
+            batch: if table || residual { 32 } else { 128 },
+            learning_rate: if residual { 3e-4 } else { SupervisedSettings::default().learning_rate },
+            size: if residual { SIDE } else { 0 },
+            means: colors(0),
+            deviations: colors(1),
             sizes,
             dropout: if table { 0.0 } else { 0.2 },
             augment: set.form == SampleForm::Color,
+            stratified: !set.published,
             course: LoopSettings { checkpoint_every: 200, ..LoopSettings::default() },
             ..SupervisedSettings::default()
         }
@@ -86,7 +99,8 @@ impl SupervisedSettings {
         let text = |key: &str| run.config().get(key).and_then(|value| value.as_str());
         let set = text("set").and_then(NamedSet::of).unwrap_or(&DATA_SETS[0]);
         let model = text("model").and_then(ModelKind::named).unwrap_or(ModelKind::usual(set));
-        let mut settings = SupervisedSettings::new(set, model);
+        // Runs of earlier versions were split without looking at classes.
+        let mut settings = SupervisedSettings { stratified: false, ..SupervisedSettings::new(set, model) };
         settings.take_config(run.config())?;
         Ok(settings)
     }
@@ -105,6 +119,14 @@ impl SupervisedSettings {
             })
         };
         self.rules.iter().map(rule).collect()
+    }
+
+    /// A table's target with its unit, e.g. `price (EUR)`.
+    pub fn target_words(&self) -> String {
+        match self.unit.is_empty() {
+            true => self.target_name.clone(),
+            false => format!("{} ({})", self.target_name, self.unit),
+        }
     }
 
     /// What is learned by what.

@@ -5,15 +5,16 @@ use farad_group::Group;
 use farad_nn::layers::Module;
 use farad_nn::optim::Clip;
 use farad_nn::optim::schedule::{self, Course, Schedule};
-use farad_tensor::{Device, Precision, RandomState};
-use farad_train::{OptimizerOptions, of_rank, optimizer};
+use farad_tensor::{Device, Precision, RandomState, Tensor};
+use farad_train::{OptimizerOptions, TrainError, of_rank, optimizer};
 
 use crate::error::Result;
 use crate::models;
-use crate::sets::Sets;
+use crate::published::PublishedWeights;
+use crate::sets::{Sets, class_counts};
 use crate::settings::SupervisedSettings;
 use crate::trainee::Network;
-use crate::{Fit, Score, Task};
+use crate::{Baseline, Fit, Score, Task};
 
 /// Samples a batch when nothing is learned from them.
 pub const JUDGED: usize = 256;
@@ -30,6 +31,8 @@ pub struct Setup {
     pub device: Device,
     /// The ranks that train together.
     pub group: Group,
+    /// Published weights to begin with.
+    pub weights: Option<PublishedWeights>,
 }
 
 impl Setup {
@@ -37,7 +40,8 @@ impl Setup {
     pub fn new(mut settings: SupervisedSettings, device: &Device) -> Result<Setup> {
         let sets = Sets::open(&mut settings)?;
         settings.device = device.name().to_string();
-        let mut setup = Setup { settings, sets, device: device.clone(), group: Group::alone() };
+        let mut setup =
+            Setup { settings, sets, device: device.clone(), group: Group::alone(), weights: None };
         // When it is validated is a number of steps from here on, and the run says which.
         if setup.settings.course.evaluate_every == 0 {
             setup.settings.course.evaluate_every = setup.batches().max(1);
@@ -48,6 +52,12 @@ impl Setup {
     /// By several ranks, each with its share of every batch.
     pub fn in_group(mut self, group: Group) -> Setup {
         self.group = group;
+        self
+    }
+
+    /// Beginning with published weights.
+    pub fn with_weights(mut self, weights: Option<PublishedWeights>) -> Setup {
+        self.weights = weights;
         self
     }
 
@@ -80,9 +90,22 @@ impl Setup {
     pub fn judge(&self, fit: &Fit) -> Result<Score> {
         let mut score = fit.score(&mut self.loader(self.sets.test.clone(), JUDGED))?;
         if self.sets.task == Task::Regress {
-            score.loss *= self.settings.target_deviation.powi(2);
+            score.in_units(self.settings.target_mean, self.settings.target_deviation);
         }
+        score.baseline = self.baseline(&score);
         Ok(score)
+    }
+
+    /// What who knows nothing of the inputs would reach: always the class that is most frequent in training, or always the mean
+    /// of training.
+    fn baseline(&self, score: &Score) -> Option<Baseline> {
+        if self.sets.task == Task::Regress {
+            return Some(score.of_constant(self.settings.target_mean));
+        }
+        let counts = class_counts(&*self.sets.train)?;
+        let most = (0..counts.len()).rev().max_by_key(|&class| counts[class])?;
+        let right = score.confusion.as_ref()?.samples(most) as f64 / score.samples.max(1) as f64;
+        Some(Baseline::Class { name: self.sets.train.classes()[most].clone(), accuracy: right })
     }
 
     /// The model with its optimizer, before the first step.
@@ -90,15 +113,39 @@ impl Setup {
         let settings = &self.settings;
         // Weights are drawn on the CPU, dropout on the device.
         farad_nn::seed(settings.seed);
-        let model =
-            models::build(settings, self.sets.shape, self.sets.outputs)?.try_to_device(&self.device)?;
+        let model = models::build(settings, self.sets.shape, self.sets.outputs)?;
+        if let Some(weights) = &self.weights {
+            weights.load_into(&*model, self.sets.outputs)?;
+        }
+        let model = model.try_to_device(&self.device)?;
         self.device.set_random_state(of_rank(RandomState { seed: settings.seed, counter: 0 }, &self.group));
         let clip = (settings.clip > 0.0).then_some(Clip::Norm(settings.clip as f32));
         let groups = vec![(model.parameters(), settings.weight_decay as f32)];
         let mut optimizer = optimizer(&settings.optimizer, groups, OptimizerOptions { clip, betas: None });
-        optimizer.distribute(&self.group);
+        optimizer.distribute(&self.group, settings.course.ranks())?;
         let precision = if settings.mixed { Precision::Mixed } else { Precision::Single };
-        Ok(Fit::from_parts(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule()))
+        let fit =
+            Fit::from_parts(model, optimizer, self.sets.task).precision(precision).schedule(self.schedule());
+        match self.class_weights()? {
+            Some(weights) => Ok(fit.class_weights(weights)),
+            None => Ok(fit),
+        }
+    }
+
+    /// Weights that make all classes count alike, with mean 1 over the samples; none unless they are asked for.
+    fn class_weights(&self) -> Result<Option<Tensor>> {
+        if self.settings.class_weights == "none" || self.sets.task != Task::Classify {
+            return Ok(None);
+        }
+        let counts = class_counts(&*self.sets.train).ok_or_else(|| TrainError::Setting {
+            key: "class_weights".into(),
+            wanted: "none for data whose classes are not known before they are read".into(),
+            found: self.settings.class_weights.clone(),
+        })?;
+        let (samples, classes) = (self.sets.train.len() as f32, counts.len() as f32);
+        let weight = |&count: &usize| if count > 0 { samples / (classes * count as f32) } else { 0.0 };
+        let weights: Vec<f32> = counts.iter().map(weight).collect();
+        Ok(Some(Tensor::try_from_vec(&weights, [weights.len()], &self.device)?))
     }
 
     /// The rate over all steps of the run.

@@ -195,6 +195,10 @@ impl Trainee for Network {
         Ok(Some(kept))
     }
 
+    fn gather(&mut self) -> Result<()> {
+        self.fit.gather()
+    }
+
     fn save(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         self.fit.put(checkpoint)?;
         let (random, goodness) = (self.device.random_state(), self.goodness);
@@ -262,6 +266,7 @@ impl Trainee for Network {
             task,
             steps,
             next,
+            target: setup.settings.target_words(),
         };
         report::write(run, &report)?;
         Ok(outcome(&setup.settings, &score, steps)

@@ -17,6 +17,7 @@ use farad_train::run::{count, counted};
 use farad_train::{Inputs, Outputs, Prediction, Signature};
 
 use crate::error::{FitError, Result};
+use crate::published::middle;
 
 /// Endings of the files that are pictures.
 const PICTURES: [&str; 3] = ["png", "jpg", "jpeg"];
@@ -47,6 +48,8 @@ pub struct Unseen {
     /// The pictures that had another size: how many, and the first with its width and height.
     resized: RefCell<(usize, Option<(PathBuf, usize, usize)>)>,
     notes: Vec<String>,
+    /// What the shorter side of a picture becomes before its middle is taken.
+    shorter_side: Option<usize>,
 }
 
 enum UnseenSource {
@@ -102,7 +105,12 @@ impl Unseen {
                 return Err(FitError::OtherSamples { path: shown, found, takes, files }.into());
             }
         };
-        Ok(Unseen { inputs, source, targets, resized: RefCell::default(), notes })
+        Ok(Unseen { inputs, source, targets, resized: RefCell::default(), notes, shorter_side: None })
+    }
+
+    /// Of pictures, the middle is taken after the shorter side became so many pixels, if there is such a number.
+    pub fn shorter_side(self, pixels: Option<usize>) -> Unseen {
+        Unseen { shorter_side: pixels, ..self }
     }
 
     /// How many samples there are.
@@ -165,6 +173,9 @@ impl Unseen {
     fn picture(&self, path: &Path) -> Result<Array> {
         let picture = read_image(path, channels(&self.inputs))?;
         let (found, shape) = (picture.shape(), self.inputs.shape());
+        if let Some(pixels) = self.shorter_side {
+            return middle(&picture, pixels, [shape[1], shape[2]]);
+        }
         if found[1..] != shape[1..] {
             let mut resized = self.resized.borrow_mut();
             resized.0 += 1;

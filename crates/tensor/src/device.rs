@@ -366,6 +366,12 @@ impl Device {
         body()
     }
 
+    /// Waits for other ranks in `body`; profiles show the time as a phase of its own.
+    pub fn waiting_for_others<T>(&self, body: impl FnOnce() -> T) -> T {
+        let _phase = self.profiler().enter(Phase::Others);
+        body()
+    }
+
     /// Waits until all submitted work is done.
     pub fn wait(&self) -> Result<()> {
         Ok(self.0.backend.wait()?)
@@ -378,6 +384,11 @@ impl Device {
     /// Whether it has tensor cores, which multiply f16 matrices.
     pub(crate) fn multiplies_halves(&self) -> bool {
         self.0.limits.multiplies_halves
+    }
+
+    /// Whether kernels of attention run on its tensor cores.
+    pub(crate) fn attends_on_matrices(&self) -> bool {
+        self.0.limits.custom.as_ref().is_some_and(crate::attention::suit)
     }
 
     /// A device of its own on the same hardware, opened in the same way but without a limit of memory.

@@ -235,6 +235,19 @@ impl Device {
 
     /// Runs a plan: outputs that take an input's memory over get it, the others get new memory.
     pub(crate) fn run(&self, plan: &Plan, inputs: &[Memory], words: &[u32]) -> Result<Vec<Memory>> {
+        self.run_in_parts(plan, inputs, words, &[], &mut |_, _| {})
+    }
+
+    /// The same in parts: `written` gets each of the `watched` outputs and its memory, in order, as soon as what writes it is
+    /// requested. A read of it from there does not wait for the rest of the program.
+    pub(crate) fn run_in_parts(
+        &self,
+        plan: &Plan,
+        inputs: &[Memory],
+        words: &[u32],
+        watched: &[usize],
+        written: &mut dyn FnMut(usize, &Memory),
+    ) -> Result<Vec<Memory>> {
         let mut outputs = Vec::with_capacity(plan.program.outputs.len());
         for (n, output) in plan.program.outputs.iter().enumerate() {
             let bytes = (output.spec.len * output.spec.dtype.size()).max(4);
@@ -256,7 +269,14 @@ impl Device {
         let _one_at_a_time = plan.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let options = ProfileOptions { mode: ProfileMode::Kernels, peaks: false };
         let profile = ENVIRONMENT.time.then(|| self.open_profile(options));
-        let ran = plan.executable.run(inputs, words, &outputs);
+        let ran = match watched {
+            [] => plan.executable.run(inputs, words, &outputs),
+            _ => {
+                let mut reached = |n: usize| written(watched[n], &outputs[watched[n]]);
+                let cuts = plan.program.cuts(watched);
+                plan.executable.run_in_parts(inputs, words, &outputs, &cuts, &mut reached)
+            }
+        };
         ran.map_err(|error| lacking(&plan.results, "work space", error.into()))?;
         if let Some(profile) = profile {
             let table = kernel_table(&profile.finish().kernels, None);

@@ -30,6 +30,19 @@ impl Device {
         Ok(tuner.tune(&shapes, &mut |done| progress(done, shapes.len()))?)
     }
 
+    /// As [`Device::tune`] for products of these shapes.
+    pub fn tune_products(
+        &self,
+        shapes: &[ProductShape],
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Vec<Tuned>> {
+        let Some(tuner) = self.0.backend.tuner() else {
+            let why = "it has one form of every kernel";
+            return Err(Error::NothingToTune { device: self.name().into(), why });
+        };
+        Ok(tuner.tune(shapes, &mut |done| progress(done, shapes.len()))?)
+    }
+
     /// The table of what [`Device::tune`] found.
     pub fn tuning_of(&self, tuned: &[Tuned]) -> Tuning {
         self.0.backend.tuner().map_or_else(Tuning::default, |tuner| tuner.tuning_of(tuned))

@@ -230,6 +230,12 @@ impl Case {
         Case { tolerance: Tolerance { absolute: self.tolerance.relative * size, ..self.tolerance }, ..self }
     }
 
+    /// The case with a tolerance so many times larger.
+    pub fn looser(self, factor: f64) -> Case {
+        let Tolerance { relative, absolute } = self.tolerance;
+        Case { tolerance: Tolerance { relative: relative * factor, absolute: absolute * factor }, ..self }
+    }
+
     /// Marks that a dtype is used that only the CPU supports.
     pub fn on_cpu_only(self) -> Case {
         Case { cpu_only: true, ..self }

@@ -85,6 +85,10 @@ pub enum TrainError {
         "train: a batch has fewer samples than there are ranks: ({batch} vs {ranks})\nhelp: take --batch {ranks} or more, or fewer ranks"
     )]
     SmallBatch { batch: usize, ranks: usize },
+    #[error(
+        "train: there is less to spread than there are ranks: {what} ({count} vs {ranks})\nhelp: take {ranks} or more, or fewer ranks"
+    )]
+    FewForRanks { what: &'static str, count: usize, ranks: usize },
     #[error("train: {subject} needs --data\nhelp: name the file or folder to learn from")]
     NeedsData { subject: String },
     #[error("run: nothing was learned yet: {} has no checkpoint\nhelp: go on with `farad train --resume {}`", path.display(), crate::run::shell_word(path))]

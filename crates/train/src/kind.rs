@@ -200,6 +200,12 @@ pub trait Trainee {
     /// One step: the losses before it, one for each model, not waited for.
     fn step(&mut self) -> Result<Tensor>;
 
+    /// Whether every rank has models of its own, whose losses are put side by side in the order of ranks. Otherwise all ranks have
+    /// the same models, and losses are their means.
+    fn is_spread(&self) -> bool {
+        false
+    }
+
     /// Gives all ranks that train together the weights of the first. All of them are asked before the first step of a
     /// process.
     fn synchronize(&mut self) -> Result<()> {
@@ -218,6 +224,11 @@ pub trait Trainee {
     /// The model was never as good: what `best.safetensors` should have. None if it is kept elsewhere, or not at all.
     fn keep(&mut self) -> Result<Option<Checkpoint>> {
         Ok(None)
+    }
+
+    /// Brings what only other ranks have, and a checkpoint needs, to the first one. All of them are asked before it saves.
+    fn gather(&mut self) -> Result<()> {
+        Ok(())
     }
 
     /// Puts everything that training goes on with into a checkpoint. Of several ranks only the first is asked.
@@ -271,6 +282,11 @@ pub trait Trainee {
 
     /// What comes after the last step, e.g. `now judging on the test set`.
     fn concluding(&self) -> String;
+
+    /// What is left to do between the last step and judging, for all ranks. The checkpoint is written, and all of them can read it.
+    fn finish(&mut self, _run: &Run, _watcher: &dyn Watcher) -> Result<()> {
+        Ok(())
+    }
 
     /// Judges what was learned and writes it down: report, pictures, `result.json`. Of several ranks only the first does.
     fn conclude(&mut self, run: &Run, summary: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome>;

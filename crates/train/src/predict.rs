@@ -85,6 +85,11 @@ pub trait Predictor {
     /// What it takes and says.
     fn signature(&self) -> &Signature;
 
+    /// What the shorter side of a picture becomes before its middle is taken; none: pictures are resized whole.
+    fn shorter_side(&self) -> Option<usize> {
+        None
+    }
+
     /// What it says of samples: `[samples, ..]`, each as [`Inputs::shape`] has it, or one alone.
     fn predict(&self, samples: &Tensor) -> Result<Vec<Prediction>>;
 }

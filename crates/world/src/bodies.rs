@@ -102,7 +102,7 @@ pub(crate) fn unpack(state: &WorldState, arrangement: Arrangement) -> Vec<BodySl
     let bodies = state.position.shape()[1];
     let slots = match arrangement {
         Arrangement::Apart => (0..bodies).map(|n| (n, 1)).collect(),
-        Arrangement::Together => vec![(0, bodies)],
+        _ => vec![(0, bodies)],
     };
     let plane = state.position.shape()[2] == 2;
     let slot = |(first, count): (usize, usize)| {

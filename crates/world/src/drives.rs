@@ -38,9 +38,10 @@ struct MotorColumns {
 impl DriveColumns {
     pub fn new(rows: &[&DriveRow], arrangement: Arrangement, device: &Device) -> DriveColumns {
         let column = |value: fn(&DriveRow) -> f64| {
-            Quantity::column(&rows.iter().map(|row| value(row)).collect::<Vec<_>>(), device)
+            arrangement.column(&rows.iter().map(|row| value(row)).collect::<Vec<_>>(), device)
         };
         let list: Vec<usize> = rows.iter().map(|row| row.motor.unwrap_or(0)).collect();
+        let list = arrangement.pattern(&list);
         let motor = rows.iter().any(|row| row.motor.is_some()).then(|| {
             let index: Vec<i32> = list.iter().map(|&n| n as i32).collect();
             let gain = column(|row| if row.motor.is_some() { row.gain } else { 0.0 });
@@ -73,7 +74,7 @@ impl DriveColumns {
         };
         let own = match self.arrangement {
             Arrangement::Apart => actions.narrow(1, *first, 1).unsqueeze(2),
-            Arrangement::Together => actions.permute(&[1, 0]).index_select(0, index).unsqueeze(0),
+            _ => actions.permute(&[1, 0]).index_select(0, index).unsqueeze(0),
         };
         Quantity::from(own).clamp(low, high) * gain
     }

@@ -39,9 +39,9 @@ pub(crate) struct JointGroup {
 }
 
 /// The points of all rows, as columns.
-pub(crate) fn columns(points: &[Point3], device: &Device) -> Vector3 {
-    let [x, y, z] = [0, 1, 2]
-        .map(|n| Quantity::column(&points.iter().map(|p| rounded(p.0[n])).collect::<Vec<_>>(), device));
+pub(crate) fn columns(points: &[Point3], arrangement: Arrangement, device: &Device) -> Vector3 {
+    let part = |n: usize| points.iter().map(|p| rounded(p.0[n])).collect::<Vec<_>>();
+    let [x, y, z] = [0, 1, 2].map(|n| arrangement.column(&part(n), device));
     Vector3::new(x, y, z)
 }
 
@@ -88,13 +88,14 @@ impl JointGroup {
         };
         let both = |value: fn(&BodyRow) -> f64| [of(parent.as_ref(), value), of(Some(&child), value)];
         let column = |value: &dyn Fn(&JointRow) -> f64| {
-            Quantity::column(&rows.iter().map(value).collect::<Vec<_>>(), device)
+            arrangement.column(&rows.iter().map(value).collect::<Vec<_>>(), device)
         };
         let is = |lock: TurnLock| column(&|row: &JointRow| f64::from(u8::from(row.lock == lock)));
-        let points =
-            |of: &dyn Fn(&JointRow) -> Point3| columns(&rows.iter().map(of).collect::<Vec<_>>(), device);
+        let points = |of: &dyn Fn(&JointRow) -> Point3| {
+            columns(&rows.iter().map(of).collect::<Vec<_>>(), arrangement, device)
+        };
         JointGroup {
-            members: rows.iter().map(|row| row.number).collect(),
+            members: arrangement.pattern(&rows.iter().map(|row| row.number).collect::<Vec<_>>()),
             masses: both(|body| 1.0 / body.mass),
             splits: both(|body| body.split),
             anchors: [0, 1].map(|side| points(&|row| row.anchors[side])),
@@ -109,8 +110,14 @@ impl JointGroup {
             }),
             parent,
             child,
-            store: RowStore::new(rows.len(), arrangement, device),
+            store: RowStore::new(arrangement),
         }
+    }
+
+    /// A number of every joint's parent, from one of all bodies.
+    pub fn of_parents(&self, numbers: &Quantity) -> Quantity {
+        let taken = self.parent.as_ref().map(|index| index.take(&[vec![numbers.clone()]]));
+        taken.and_then(|mut parts| parts.pop()).unwrap_or(ZERO)
     }
 
     fn sides(&self, posed: &PosedBodies) -> [ConstraintSide; 2] {

@@ -29,7 +29,9 @@ mod description;
 mod drives;
 mod error;
 mod extent;
+mod genotype;
 mod geometry;
+mod herd;
 mod joints;
 mod quantity;
 mod render;
@@ -45,12 +47,19 @@ mod table;
 mod vector;
 mod world;
 
+pub use description::json_path::placed as json_path;
 pub use description::{
     Collisions, ContactRule, Description, Drag, FixedPlane, Integrator, Joint, JointAxis, JointKind,
     MOST_BODIES, MOST_BYTES, MOST_CONTACTS, MOST_JOINTS, MOST_REPEATS, MOST_SOLIDS, Motor, MotorKind,
     RigidBody, Sensor, Solid, SolidShape, StartNoise, VERSION,
 };
 pub use error::{WorldError, WorldResult};
+pub use genotype::{
+    Draws, GENOTYPE_VERSION, GeneEdge, GeneJoint, GeneNetwork, GeneNode, Genotype, GenotypeError, Grown,
+    GrownPart, MOST_CARRIED, MOST_EDGES, MOST_GENOTYPE_BYTES, MOST_NODES, MOST_PARTS, PART_AXES, PART_INPUTS,
+    PART_NEURONS, Variation, VariedGenes,
+};
+pub use herd::{Herd, HerdMotion, HerdTrial, MEASURES, TrialResult};
 pub use render::WorldCamera;
 pub use rollout::{DrivenRollout, Rollout, RolloutOptions};
 pub use sensors::{SENSORS, SensorRow};

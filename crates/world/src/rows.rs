@@ -1,9 +1,10 @@
 //! Gathers body quantities for the rows of constraints, and sums row quantities into bodies, in a fixed order.
 //!
-//! There are two layouts. Small worlds have separate tensors for every body and every constraint (one row
+//! There are three layouts. Small worlds have separate tensors for every body and every constraint (one row
 //! each). The whole step is then arithmetic on `[worlds]`, and a roll-out is one kernel. Larger worlds have all
 //! bodies in one tensor, `[worlds, bodies, 1]`. Rows are gathered from it, and every body sums the
-//! contributions of its rows, in order. Invariant: both compute the same sums.
+//! contributions of its rows, in order. In a herd the worlds have the same number of bodies and constraints, and
+//! each has its own numbers in them, `[rows, worlds]`. Invariant: all compute the same sums.
 
 use farad_tensor::{Device, Tensor};
 
@@ -21,6 +22,13 @@ pub(crate) enum Arrangement {
     Apart,
     /// All in one tensor.
     Together,
+    /// All in one tensor, with other numbers in every world. Lists of rows then have, for each row, one entry per
+    /// world and one of a pattern. What differs in the pattern is never taken for a known constant, so that the
+    /// graph does not depend on the worlds.
+    Herd {
+        /// How many worlds.
+        worlds: usize,
+    },
 }
 
 impl Arrangement {
@@ -28,8 +36,31 @@ impl Arrangement {
     pub fn groups<T: Clone>(self, rows: &[T]) -> Vec<Vec<T>> {
         match self {
             Arrangement::Apart => rows.iter().map(|row| vec![row.clone()]).collect(),
-            Arrangement::Together if rows.is_empty() => vec![],
-            Arrangement::Together => vec![rows.to_vec()],
+            _ if rows.is_empty() => vec![],
+            _ => vec![rows.to_vec()],
+        }
+    }
+
+    /// Entries of a list per row.
+    pub fn entries(self) -> usize {
+        if let Arrangement::Herd { worlds } = self { worlds + 1 } else { 1 }
+    }
+
+    /// Of a list with entries for every world, those of the pattern; without worlds of their own, all.
+    pub fn pattern<T: Copy>(self, list: &[T]) -> Vec<T> {
+        list.iter().skip(self.entries() - 1).step_by(self.entries()).copied().collect()
+    }
+
+    /// One number per entry, as a column; a known constant if all are equal.
+    pub fn column(self, entries: &[f64], device: &Device) -> Quantity {
+        let Arrangement::Herd { worlds } = self else { return Quantity::column(entries, device) };
+        match entries {
+            [first, rest @ ..] if rest.iter().any(|value| value != first) => {
+                let own = entries.chunks(worlds + 1).flat_map(|row| &row[..worlds]);
+                let own: Vec<f32> = own.map(|&value| value as f32).collect();
+                Tensor::from_vec(own, [entries.len() / (worlds + 1), worlds], device).into()
+            }
+            _ => Quantity::column(entries, device),
         }
     }
 
@@ -37,7 +68,7 @@ impl Arrangement {
     pub fn inside(self, tensor: &Tensor) -> Tensor {
         match self {
             Arrangement::Apart => tensor.clone(),
-            Arrangement::Together => tensor.permute(&[2, 1, 0]),
+            _ => tensor.permute(&[2, 1, 0]),
         }
     }
 
@@ -51,7 +82,7 @@ impl Arrangement {
     pub fn outside(self, parts: &[Quantity], worlds: usize, rows: usize, device: &Device) -> Tensor {
         let (shape, axis) = match self {
             Arrangement::Apart => ([worlds, rows, 1], 2),
-            Arrangement::Together => ([1, rows, worlds], 0),
+            _ => ([1, rows, worlds], 0),
         };
         let whole: Vec<Tensor> = parts.iter().map(|part| part.filled(shape, device)).collect();
         let whole = Tensor::concat(&whole.iter().collect::<Vec<_>>(), axis);
@@ -62,7 +93,7 @@ impl Arrangement {
     pub fn summed(self, rows: &Tensor) -> Tensor {
         match self {
             Arrangement::Apart => rows.sum_axes([1, 2]),
-            Arrangement::Together => rows.sum_axes([0, 1]),
+            _ => rows.sum_axes([0, 1]),
         }
     }
 }
@@ -71,60 +102,129 @@ impl Arrangement {
 #[derive(Clone)]
 pub(crate) struct RowIndex {
     list: Vec<usize>,
+    arrangement: Arrangement,
     tables: Option<RowTables>,
     bodies: usize,
+}
+
+/// Places that are gathered.
+#[derive(Clone)]
+enum Places {
+    /// The same in all worlds, `[rows]`.
+    Shared(Tensor),
+    /// Of every world, `[1, rows, worlds]`.
+    Own(Tensor),
+}
+
+impl Places {
+    /// Of a list of places, or of one per world; then the last is the pattern's and not gathered.
+    fn new(lists: &[Vec<i32>], device: &Device) -> Places {
+        let count = lists[0].len();
+        if let [list] = lists {
+            return Places::Shared(Tensor::from_vec(list.clone(), [count], device));
+        }
+        let worlds = lists.len() - 1;
+        let own = (0..count).flat_map(|row| lists[..worlds].iter().map(move |list| list[row]));
+        Places::Own(Tensor::from_vec(own.collect(), [1, count, worlds], device))
+    }
+
+    /// Rows of components `[1, rows, worlds]`.
+    fn of(&self, pack: &Tensor) -> Tensor {
+        match self {
+            Places::Shared(places) => pack.index_select(1, places),
+            Places::Own(places) => {
+                let whole = [1, pack.shape()[1], places.shape()[2]];
+                pack.broadcast_to(whole).gather(1, places)
+            }
+        }
+    }
 }
 
 /// Places for gathers.
 #[derive(Clone)]
 struct RowTables {
-    /// The bodies of rows, `[rows]`.
-    rows: Tensor,
-    /// The first row of every body, its second, and so on: `[bodies]` each.
-    back: Vec<Tensor>,
-    /// Which of these there are, `[bodies, 1]`; none if all of them are.
+    /// The bodies of rows.
+    rows: Places,
+    /// The first row of every body, its second, and so on.
+    back: Vec<Places>,
+    /// Which of these there are, `[bodies, 1 or worlds]`; none if all of them are.
     there: Vec<Option<Tensor>>,
 }
 
-impl RowIndex {
-    pub fn new(list: Vec<usize>, bodies: usize, arrangement: Arrangement, device: &Device) -> RowIndex {
-        let tables = (arrangement == Arrangement::Together).then(|| {
+impl RowTables {
+    /// Of the bodies of all rows, one list per world.
+    fn new(lists: &[Vec<usize>], bodies: usize, arrangement: Arrangement, device: &Device) -> RowTables {
+        let own = |list: &Vec<usize>| {
             let mut own: Vec<Vec<usize>> = vec![vec![]; bodies];
             list.iter().enumerate().for_each(|(row, &body)| own[body].push(row));
-            let most = own.iter().map(Vec::len).max().unwrap_or(0).max(1);
-            let index = |list: Vec<i32>| {
-                let count = list.len();
-                Tensor::from_vec(list, [count], device)
+            own
+        };
+        let shared = lists.iter().all(|list| *list == lists[0]);
+        let lists = if shared { &lists[..1] } else { lists };
+        let own: Vec<_> = lists.iter().map(own).collect();
+        let most = own.iter().flatten().map(Vec::len).max().unwrap_or(0).max(1);
+        let back = |n: usize| {
+            let of = |own: &Vec<Vec<usize>>| {
+                own.iter().map(|rows| rows.get(n).map_or(0, |&row| row as i32)).collect()
             };
-            let back =
-                |n: usize| index(own.iter().map(|rows| rows.get(n).map_or(0, |&row| row as i32)).collect());
-            let there = |n: usize| {
-                let mask: Vec<f32> = own.iter().map(|rows| f32::from(u8::from(rows.len() > n))).collect();
-                mask.contains(&0.0).then(|| Tensor::from_vec(mask, [bodies, 1], device))
-            };
-            RowTables {
-                rows: index(list.iter().map(|&body| body as i32).collect()),
-                back: (0..most).map(back).collect(),
-                there: (0..most).map(there).collect(),
+            Places::new(&own.iter().map(of).collect::<Vec<_>>(), device)
+        };
+        let there = |n: usize| {
+            let of = |body: usize| own.iter().map(move |own| f64::from(u8::from(own[body].len() > n)));
+            let mask: Vec<f64> = (0..bodies).flat_map(of).collect();
+            match shared {
+                true if !mask.contains(&0.0) => None,
+                true => {
+                    let mask: Vec<f32> = mask.iter().map(|&there| there as f32).collect();
+                    Some(Tensor::from_vec(mask, [bodies, 1], device))
+                }
+                false => match arrangement.column(&mask, device) {
+                    Quantity::Tensor(mask) => Some(mask),
+                    Quantity::Known(there) => Some(Tensor::full(there, [bodies, 1], device)),
+                },
             }
+        };
+        RowTables {
+            rows: Places::new(
+                &lists.iter().map(|list| list.iter().map(|&body| body as i32).collect()).collect::<Vec<_>>(),
+                device,
+            ),
+            back: (0..most).map(back).collect(),
+            there: (0..most).map(there).collect(),
+        }
+    }
+}
+
+impl RowIndex {
+    /// Of the bodies of all entries, where there are so many entries of bodies.
+    pub fn new(list: Vec<usize>, bodies: usize, arrangement: Arrangement, device: &Device) -> RowIndex {
+        let entries = arrangement.entries();
+        let bodies = bodies / entries;
+        let tables = (arrangement != Arrangement::Apart).then(|| {
+            let of = |world: usize| list.iter().skip(world).step_by(entries).copied().collect();
+            let lists: Vec<Vec<usize>> = (0..entries).map(of).collect();
+            RowTables::new(&lists, bodies, arrangement, device)
         });
-        RowIndex { list, tables, bodies }
+        RowIndex { list, arrangement, tables, bodies }
     }
 
+    /// How many rows.
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.list.len() / self.arrangement.entries()
     }
 
     /// A number of every row's body, as a column.
     pub fn column(&self, bodies: &[BodyRow], of: impl Fn(&BodyRow) -> f64, device: &Device) -> Quantity {
-        let rows: Vec<f64> = self.list.iter().map(|&body| of(&bodies[body])).collect();
-        Quantity::column(&rows, device)
+        let entries = self.arrangement.entries();
+        let place = |(n, body): (usize, &usize)| body * entries + n % entries;
+        let rows: Vec<f64> = self.list.iter().enumerate().map(|own| of(&bodies[place(own)])).collect();
+        self.arrangement.column(&rows, device)
     }
 
     /// Gathers the quantities of the rows' bodies from those of all bodies.
     pub fn take(&self, slots: &[Vec<Quantity>]) -> Vec<Quantity> {
         let Some(tables) = &self.tables else { return slots[self.list[0]].clone() };
-        moved(&slots[0], self.bodies, |pack| pack.index_select(1, &tables.rows))
+        moved(&slots[0], self.bodies, |pack| tables.rows.of(pack))
     }
 
     /// Adds the rows' contributions to the bodies' quantities.
@@ -150,8 +250,8 @@ impl RowIndex {
 impl RowTables {
     /// What all rows of every body give, `[components, rows, worlds]` to `[components, bodies, worlds]`.
     fn sum(&self, given: &Tensor) -> Tensor {
-        let row = |(back, there): (&Tensor, &Option<Tensor>)| {
-            let rows = given.index_select(1, back);
+        let row = |(back, there): (&Places, &Option<Tensor>)| {
+            let rows = back.of(given);
             there.as_ref().map_or(rows.clone(), |there| rows * there)
         };
         let rows: Vec<Tensor> = self.back.iter().zip(&self.there).map(row).collect();
@@ -172,7 +272,7 @@ impl RowTables {
 /// Moves the components that are tensors, each by itself: put side by side, every one would be computed as often as
 /// there are others. What is known stays known.
 fn moved(parts: &[Quantity], rows: usize, rule: impl Fn(&Tensor) -> Tensor) -> Vec<Quantity> {
-    let worlds = |t: &Tensor| if t.rank() == 3 { t.shape()[2] } else { 1 };
+    let worlds = |t: &Tensor| if t.rank() >= 2 { t.shape()[t.rank() - 1] } else { 1 };
     let one = |part: &Quantity| match part {
         Quantity::Known(_) => part.clone(),
         Quantity::Tensor(tensor) => rule(&tensor.broadcast_to([1, rows, worlds(tensor)])).into(),
@@ -182,22 +282,20 @@ fn moved(parts: &[Quantity], rows: usize, rule: impl Fn(&Tensor) -> Tensor) -> V
 
 /// Keeps what rows compute, so that it is computed once.
 ///
-/// A sub-step is far longer than a kernel, and what several kernels want they would each compute again. A gather reads
-/// from memory, so rows that are gathered in the order in which they stand are stored, and read from there.
-#[derive(Clone)]
-pub(crate) struct RowStore(Option<Tensor>);
+/// A sub-step is far longer than a kernel, and what several kernels want they would each compute again.
+#[derive(Clone, Copy)]
+pub(crate) struct RowStore(Arrangement);
 
 impl RowStore {
-    pub fn new(rows: usize, arrangement: Arrangement, device: &Device) -> RowStore {
-        let order = || Tensor::from_vec((0..rows as i32).collect(), [rows], device);
-        RowStore((arrangement == Arrangement::Together).then(order))
+    pub fn new(arrangement: Arrangement) -> RowStore {
+        RowStore(arrangement)
     }
 
     /// The same number, stored.
     pub fn keep(&self, quantity: &Quantity) -> Quantity {
-        match (&self.0, quantity) {
-            (Some(order), Quantity::Tensor(tensor)) if tensor.rank() == 3 => {
-                tensor.index_select(1, order).into()
+        match quantity {
+            Quantity::Tensor(tensor) if self.0 != Arrangement::Apart && tensor.rank() == 3 => {
+                tensor.computed_once().into()
             }
             _ => quantity.clone(),
         }

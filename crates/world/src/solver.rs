@@ -50,11 +50,23 @@ pub(crate) struct Solver {
 
 impl Solver {
     pub fn new(description: &Description, assembly: &Assembly, device: &Device) -> Solver {
-        let plane = description.dimensions == 2;
         let bodies = &assembly.bodies;
         let rows = bodies.len() + assembly.joints.len() + assembly.springs.len() + assembly.contacts.len();
         let arrangement = if rows <= FEW_ROWS { Arrangement::Apart } else { Arrangement::Together };
-        let columns = arrangement.groups(bodies).iter().map(|rows| BodyColumns::new(rows, device)).collect();
+        Solver::arranged(description, assembly, arrangement, device)
+    }
+
+    /// The solver of tables with so many entries per row as the arrangement has.
+    pub fn arranged(
+        description: &Description,
+        assembly: &Assembly,
+        arrangement: Arrangement,
+        device: &Device,
+    ) -> Solver {
+        let plane = description.dimensions == 2;
+        let bodies = &assembly.bodies;
+        let groups = arrangement.groups(bodies);
+        let columns = groups.iter().map(|rows| BodyColumns::new(rows, arrangement, device)).collect();
         let even = |body: &BodyRow| {
             let [[a, b, c], [_, d, e], [_, _, f]] = body.inertia.0;
             let off = b.abs() + c.abs() + e.abs() + (a - d).abs() + (a - f).abs();
@@ -71,7 +83,7 @@ impl Solver {
             rule: description.contact.clone(),
             iterations: description.iterations,
             round: plane || bodies.iter().all(even),
-            store: RowStore::new(bodies.len(), arrangement, device),
+            store: RowStore::new(arrangement),
         }
     }
 
@@ -186,9 +198,10 @@ impl Solver {
 }
 
 impl BodyColumns {
-    fn new(rows: &[BodyRow], device: &Device) -> BodyColumns {
-        let column =
-            |of: &dyn Fn(&BodyRow) -> f64| Quantity::column(&rows.iter().map(of).collect::<Vec<_>>(), device);
+    fn new(rows: &[BodyRow], arrangement: Arrangement, device: &Device) -> BodyColumns {
+        let column = |of: &dyn Fn(&BodyRow) -> f64| {
+            arrangement.column(&rows.iter().map(of).collect::<Vec<_>>(), device)
+        };
         let vector = |of: fn(&BodyRow) -> [f64; 3]| {
             let [x, y, z] = [0, 1, 2].map(|n| column(&|row| of(row)[n]));
             Vector3::new(x, y, z)

@@ -39,14 +39,15 @@ impl SpringGroup {
             Some(index(rows.iter().map(|row| row.child).collect())),
         ];
         let column =
-            |of: fn(&SpringRow) -> f64| Quantity::column(&rows.iter().map(of).collect::<Vec<_>>(), device);
+            |of: fn(&SpringRow) -> f64| arrangement.column(&rows.iter().map(of).collect::<Vec<_>>(), device);
         let mass = |side: &Option<RowIndex>| {
             side.as_ref().map_or(ZERO, |index| index.column(bodies, |body| 1.0 / body.mass, device))
         };
         SpringGroup {
             masses: sides.each_ref().map(mass),
-            anchors: [0, 1]
-                .map(|n| columns(&rows.iter().map(|row| row.anchors[n]).collect::<Vec<_>>(), device)),
+            anchors: [0, 1].map(|n| {
+                columns(&rows.iter().map(|row| row.anchors[n]).collect::<Vec<_>>(), arrangement, device)
+            }),
             stiffness: column(|row| row.stiffness),
             damping: column(|row| row.damping),
             length: column(|row| row.length),

@@ -1,6 +1,6 @@
 //! The state of many worlds: four tensors.
 
-use farad_tensor::Tensor;
+use farad_tensor::{Error, Tensor};
 
 /// Positions and velocities of all bodies of all worlds. In the plane, vectors have two components, rotations
 /// are `[cos a/2, sin a/2]` and spins (angular velocities) are one number. In space, vectors have three
@@ -76,6 +76,13 @@ impl WorldState {
     /// The same state, without gradients.
     pub fn stop_gradient(&self) -> WorldState {
         self.map(Tensor::stop_gradient)
+    }
+
+    /// The same state, computed as one program and without history.
+    pub fn detached(&self) -> Result<WorldState, Error> {
+        Tensor::compute_all(&self.tensors())?;
+        let [a, b, c, d] = self.tensors().map(Tensor::detach);
+        Ok(WorldState { position: a?, rotation: b?, velocity: c?, spin: d? })
     }
 
     /// One world of a state; it keeps the worlds axis.

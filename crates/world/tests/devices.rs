@@ -1,7 +1,7 @@
 //! The same worlds on the CPU, on a GPU (a software one is enough) and in f64.
 
 use farad_tensor::{Device, Tensor};
-use farad_world::{Description, RolloutOptions, WORLDS, World};
+use farad_world::{Description, Genotype, Herd, HerdTrial, RolloutOptions, WORLDS, World};
 
 const STEPS: usize = 10;
 
@@ -43,7 +43,22 @@ fn f64_and_the_cpu_agree() {
     }
 }
 
-/// Small worlds: a software GPU takes long to compile the shaders of large ones.
+/// Creatures with different bodies in one program.
+#[test]
+fn herds_agree_in_f64_and_on_the_cpu() {
+    let grown: Vec<_> = (0..3).map(|seed| Genotype::random(seed).grown().expect("it grows")).collect();
+    let trial = HerdTrial { settle: 0.0, seconds: 0.1 };
+    let ends = |device: &Device| {
+        let motion = Herd::new(&grown, device).expect("it is made").motion(&trial, 4);
+        [&motion.position, &motion.rotation].map(|t| t.to_vec::<f32>().expect("a read")).concat()
+    };
+    let (a, b) = (ends(&Device::cpu()), ends(&Device::reference()));
+    let off = a.iter().zip(&b).map(|(a, b)| (a - b).abs() / (1.0 + a.abs())).fold(0.0, f32::max);
+    assert!(off < 1e-3 && !a.is_empty(), "{off}");
+}
+
+/// Small worlds: a software GPU takes long to compile the shaders of large ones. The loop over the chain's kernels is a single
+/// launch.
 #[test]
 fn a_gpu_and_the_cpu_agree() {
     match Device::gpu(0) {
@@ -55,4 +70,27 @@ fn a_gpu_and_the_cpu_agree() {
         Err(error) if std::env::var_os("FARAD_REQUIRE_TOOLS").is_some() => panic!("{error}"),
         Err(error) => println!("skipped: {error}"),
     }
+}
+
+/// All trips of a loop whose worlds never meet are one launch.
+#[test]
+fn launches_of_a_gpu_do_not_grow_with_steps() {
+    let device = match Device::gpu(0) {
+        Ok(device) => device,
+        Err(error) if std::env::var_os("FARAD_REQUIRE_TOOLS").is_some() => panic!("{error}"),
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let description = Description::from_json(CHAIN).expect("it is read");
+    let world = World::new(&description, &device).expect("it is made");
+    let launches = |steps: usize| {
+        let start = world.reset(3, 5);
+        let before = device.counters().dispatches;
+        let actions = Tensor::zeros([steps, 3, 0], &device);
+        let end = world.rollout(&start, &actions, &RolloutOptions::default()).last;
+        end.position.to_vec::<f32>().expect("a read");
+        device.counters().dispatches - before
+    };
+    let (few, many) = (launches(10), launches(100));
+    println!("{few} launches for 10 steps, {many} for 100");
+    assert_eq!(few, many);
 }

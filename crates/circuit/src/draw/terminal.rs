@@ -111,11 +111,19 @@ impl<'a> Terminals<'a> {
             return 0.0;
         }
         neighborhood(canvas, (x, y - 4.0 - 1.5 * SQUARE), None);
-        let text = "the neighborhood of a cell: the filled square is the cell that is read, the ringed one the cell itself";
-        canvas.text((x + 3.0 * SQUARE + 9.0, y), text, palette::SMALL, palette::FAINT_INK, Anchor::Start);
-        1.3
+        for (line, text) in LEGEND.iter().enumerate() {
+            let at = (x + 3.0 * SQUARE + 9.0, y + 16.0 * line as f64);
+            canvas.text(at, text, palette::SMALL, palette::FAINT_INK, Anchor::Start);
+        }
+        2.2
     }
 }
+
+/// What the picture of a neighborhood means; each line is narrower than the narrowest drawing.
+const LEGEND: [&str; 2] = [
+    "the neighborhood of a cell: the filled square is the cell that is read,",
+    "the ringed one the cell itself",
+];
 
 const DIRECTIONS: [&str; 9] = [
     "above left",

@@ -28,7 +28,9 @@ Examples:
   farad simulate runs/checkerboard-2 --grid 24x24 --steps 16 --healing film.svg
 
 Keys of --json:
-  width, height, steps, gates, microseconds_per_step, on, of, gif";
+  width, height, steps, gates, microseconds_per_step, on, of, gif
+
+With --healing these are width, height, steps, gates and film.";
 
 /// Options of `farad export`.
 #[derive(Debug, Args)]

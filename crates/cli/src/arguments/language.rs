@@ -16,6 +16,7 @@ Examples:
   farad generate runs/lm-1 --temperature 0         always the most likely token
   farad generate --weights models/gpt2 --prompt \"The river\" --top-p 0.9
   farad generate --weights models/llama --prompt \"One\" --prompt \"Two\" --json      several at once
+  farad generate --weights models/llama --store f16 --speed --texts 32                tokens per second
 
 --weights is a folder as Hugging Face's: config.json, model.safetensors or its shards, tokenizer.json. Families: gpt2, llama,
 qwen2, mistral. The memory that the model needs is told before it is loaded. Text ends at the model's end token. Several
@@ -27,7 +28,8 @@ is forgotten.
 Control characters that a model writes are escaped (\\x1b) in a terminal; a pipe or a file gets them unchanged.
 
 Keys of --json:
-  prompt, text, tokens, seconds, tokens_per_second";
+  prompt, text, tokens, seconds, tokens_per_second; with --speed: texts, prompt_tokens, prompt_seconds, prompt_tokens_per_second,
+  tokens, seconds, tokens_per_second, first";
 
 pub const CHAT_EXAMPLES: &str = "\
 Examples:
@@ -78,7 +80,7 @@ impl SamplingFlags {
 }
 
 /// A model that others have published.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Published models")]
 pub struct WeightsFlags {
     /// A folder as Hugging Face's instead of a run
@@ -87,7 +89,7 @@ pub struct WeightsFlags {
     /// A LoRA adapter for these weights, as PEFT saves it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "weights")]
     pub adapter: Option<PathBuf>,
-    /// How weights are held in memory; smaller formats are slower, as products are computed in f32 [default: f32]
+    /// How weights are held in memory: smaller formats make tokens faster and are less exact [default: f32]
     #[arg(long, value_name = "FORMAT", requires = "weights", value_parser = ["f32", "f16", "bf16", "i8"])]
     pub store: Option<String>,
     /// Tokens that the model sees at once [default: as many as it can, up to 4096]
@@ -115,6 +117,15 @@ pub struct GenerateOptions {
     /// How many tokens to generate
     #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole(0, usize::MAX))]
     pub tokens: usize,
+    /// Time the model on prompts of numbers instead of text
+    #[arg(long, requires = "weights", conflicts_with = "prompt")]
+    pub speed: bool,
+    /// How many texts are timed side by side
+    #[arg(long, value_name = "N", requires = "speed", default_value_t = 1, allow_negative_numbers = true, value_parser = whole(1, 1usize << 12))]
+    pub texts: usize,
+    /// Tokens of each prompt that is timed
+    #[arg(long, value_name = "N", requires = "speed", default_value_t = 512, allow_negative_numbers = true, value_parser = whole(1, 1usize << 20))]
+    pub prompt_tokens: usize,
     #[command(flatten)]
     pub weights: WeightsFlags,
     #[command(flatten)]

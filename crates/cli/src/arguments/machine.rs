@@ -24,7 +24,7 @@ Examples:
   farad bench --filter mlp_train_f32 --json
   farad bench --random 200 --seed 7    random shapes
   farad bench --break-even             from which size on a GPU pays off
-  farad bench --group                  what it costs ranks to take means; try it under mpirun
+  farad bench --group                  what it costs ranks to take means, and how much of it is hidden; try it under mpirun
   farad bench --filter mlp_train_f32 --profile    and a profile of five iterations beside
 
 ms is wall time per iteration, several in flight; gpu ms is the GPU's own clock. error is norm-wise,
@@ -34,7 +34,8 @@ Keys of --json:
   case, device, ms, gpu_ms, gflops, gbs, error, items_per_second, best_ms, sync_ms, first_s, iterations, kind, hardware,
   version, time
   with --break-even: work, size, cpu_ms, gpu_ms
-  with --group: ranks, bytes, us, gbs; at the end ranks, latency_us, ns_per_byte";
+  with --group: ranks, bytes, us, gbs; then ranks, latency_us, ns_per_byte, ns_per_byte_beyond; ranks, mode,
+  step_ms; at the end ranks, gradient_bytes, hidden, right, apart, read_us_per_mb, upload_us_per_mb";
 
 pub const TUNE_EXAMPLES: &str = "\
 Examples:
@@ -78,12 +79,15 @@ pub struct BenchOptions {
     /// Time a few kinds of work on the CPU and on the GPU, size by size, and say where the GPU starts to win
     #[arg(long)]
     pub break_even: bool,
-    /// Time the all-reduce of ranks, size by size: processes under mpirun, else two threads
+    /// Time what ranks cost each other: processes under mpirun, else threads with a handle of the device each
     #[arg(long)]
     pub group: bool,
-    /// Make one training step and say when it is done: what the case first_step starts
-    #[arg(long, hide = true)]
-    pub first_step: bool,
+    /// How many threads are ranks, where no mpirun started several processes
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "group", allow_negative_numbers = true, value_parser = whole(1, 64usize))]
+    pub ranks: usize,
+    /// Make one iteration of a case and say when it is done: what the case first_step starts
+    #[arg(long, value_name = "CASE", hide = true)]
+    pub first_step: Option<String>,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]
@@ -101,6 +105,12 @@ pub struct TuneOptions {
     /// The file to write
     #[arg(long, value_name = "FILE", default_value = "tuning.json", value_hint = ValueHint::FilePath)]
     pub out: PathBuf,
+    /// Time every tile on this many random products instead, and write no table: what the cost model is fitted to
+    #[arg(long, value_name = "N", conflicts_with = "cases", allow_negative_numbers = true, value_parser = whole(1, 100_000usize))]
+    pub random: Option<usize>,
+    /// Which products are drawn
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "random", allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
+    pub seed: u64,
     #[command(flatten)]
     pub output: OutputFlags,
 }

@@ -28,7 +28,9 @@ Keys of --json:
   worlds            world, algorithm, seed, updates, episodes, return_mean, return_min, length_mean
   controllers       world, algorithm, seed, updates, episodes, return_mean, return_min, held, return_mean_learned,
                     learned_gates, repaired_gates, simplified_gates, depth, proved
-  data sets         set, model, samples, loss, accuracy, explained_variance, steps, seed
+  creatures         search, seed, updates, cells, filled, best, score, tried, refused, broken, elites
+  data sets         set, model, samples, loss, accuracy, f1, auc, explained_variance,
+                    mean_absolute_error, baseline, target, unit, steps, seed
   language models   text, tokens, loss, perplexity, updates, validation_loss, parameters, tokens_per_second, seed
   published models  text, tokens, loss, perplexity, family, parameters, seconds
 

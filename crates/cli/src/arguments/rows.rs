@@ -147,17 +147,17 @@ const OF_LANGUAGE: Flag =
 #[rustfmt::skip]
 pub static FLAGS: [Flag; 31] = [
     Flag { name: "seed", takes: FlagTakes::Whole(0, MOST), help: "The seed of everything random [default: the recipe's]", ..ANY },
-    Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm", "rl", "controller"], resume: Resume::Takes, help: "Total number of updates", ..ANY },
+    Flag { name: "updates", takes: FlagTakes::Whole(1, MOST), kinds: &["automaton", "logic", "boolean", "lm", "rl", "controller", "evolve"], resume: Resume::Takes, help: "Total number of updates", ..ANY },
     Flag { name: "epochs", takes: COUNT, kinds: &["logic", "fit", "lm"], resume: Resume::Takes, help: "Passes over the training set", ..ANY },
     Flag { name: "batch", takes: COUNT, kinds: SAMPLED, help: "Samples, windows or grids per step", ..ANY },
-    Flag { name: "learning-rate", value: "RATE", takes: FlagTakes::Number(0.0, f64::MAX, "a number from 0 on"), help: "The largest learning rate", ..ANY },
+    Flag { name: "learning-rate", value: "RATE", takes: FlagTakes::Number(0.0, f64::MAX, "a number from 0 on"), kinds: &["automaton", "logic", "boolean", "fit", "lm", "rl", "controller"], help: "The largest learning rate", ..ANY },
     Flag { name: "optimizer", former: &["optimiser"], value: "NAME", takes: FlagTakes::Text(|| optim::OptimizerRow::names().collect()), kinds: SAMPLED, ..ANY },
     Flag { name: "warm-up", takes: FlagTakes::Whole(0, MOST), kinds: &["automaton", "fit", "lm"], resume: Resume::Refuses, help: "Steps until the full learning rate is reached", ..ANY },
     Flag { name: "dropout", value: "SHARE", takes: FlagTakes::Number(0.0, BELOW_ONE, "a number from 0 to below 1"), kinds: &["fit", "lm"], resume: Resume::Refuses, help: "The share of features that are zeroed in training", ..ANY },
     Flag { name: "mixed", kinds: &["fit", "lm"], help: "Compute products in f16 (mixed precision)", ..ANY },
-    Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm", "rl"], help: "Where the data are; `synthetic` draws digits [default: the usual places]", ..ANY },
+    Flag { name: "data", value: "PATH", takes: FlagTakes::Path(ValueHint::AnyPath), kinds: &["logic", "boolean", "fit", "lm", "rl", "evolve"], help: "Where the data are; `synthetic` draws digits [default: the usual places]", ..ANY },
     Flag { name: "config", value: "FILE.toml", takes: FlagTakes::Path(ValueHint::FilePath), resume: Resume::Refuses, help: "Settings from a TOML file; flags override them (`--list` shows the keys)", ..ANY },
-    Flag { name: "from", value: "RUN", takes: FlagTakes::Path(ValueHint::DirPath), help: "Start from the weights of another run of this kind; language models: or of a Hugging Face folder", ..ANY },
+    Flag { name: "from", value: "RUN", takes: FlagTakes::Path(ValueHint::DirPath), help: "Start from the weights of another run of this kind; language models: or of a Hugging Face folder; pictures: or of a ResNet file (.safetensors)", ..ANY },
     Flag { name: "recipe", value: "VARIANT", takes: FlagTakes::OneOf(variants), help: "Which settings the recipe starts from [default: default]", ..OF_AUTOMATA },
     Flag { name: "rule", value: "RULE", takes: FlagTakes::Text(Vec::new), help: "What `rule` learns: B2/S, the number of an elementary rule, or a file with neighborhoods", ..OF_AUTOMATA },
     Flag { name: "picture", value: "FILE.png", takes: FlagTakes::Path(ValueHint::FilePath), help: "What `grow` and `pattern` learn: up to 64 x 64 pixels and 16 colors; transparent is empty", ..OF_AUTOMATA },
@@ -193,7 +193,7 @@ pub struct EvalFlag {
 pub static EVAL_FLAGS: [EvalFlag; 3] = [
     EvalFlag { name: "speed", kinds: &["logic"], why: "it times the circuits of logic networks" },
     EvalFlag { name: "data", kinds: LANGUAGE, why: "circuits and networks are judged on their own data" },
-    EvalFlag { name: "device", kinds: &["fit", "lm", "rl"], why: "circuits are judged on the CPU" },
+    EvalFlag { name: "device", kinds: &["fit", "lm", "rl", "evolve"], why: "circuits are judged on the CPU" },
 ];
 
 impl EvalFlag {

@@ -37,6 +37,7 @@ Worlds:
   farad train cartpole                             an agent that holds a pole, by PPO, in seconds
   farad train pendulum --algorithm es --seeds 4    by evolution, four agents side by side
   farad train cartpole-circuit                     a controller made of logic gates, proved and in Verilog
+  farad train evolve                               bodies that evolve together with what moves them
 
 Language models:
   farad train lm --data book.txt --layers 2 --heads 4 --width 128 --context 64 --batch 16 --updates 1000

@@ -11,6 +11,7 @@ Examples:
   farad watch runs/cartpole-1                      an episode as runs/cartpole-1/episode.gif
   farad watch runs/pendulum-1 --episode 7 --gif swing.gif
   farad watch runs/cartpole-circuit-1 --frames pictures    as PNG files in a folder
+  farad watch runs/evolve-1 --episode 3            the third of an archive's best creatures
 
 Keys of --json:
   film, frames, steps, return";
@@ -18,10 +19,10 @@ Keys of --json:
 /// Options of `farad watch`.
 #[derive(Debug, Args)]
 pub struct WatchOptions {
-    /// The folder of a run of agents or of a controller
+    /// The folder of a run of agents, of a controller or of creatures
     #[arg(value_hint = ValueHint::DirPath)]
     pub run: PathBuf,
-    /// Which episode: the number that its start is drawn from
+    /// Which episode: the number that its start is drawn from; of creatures, which of them, the best first
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
     pub episode: u64,
     /// Which seed's agent, if the run has several [default: the first]

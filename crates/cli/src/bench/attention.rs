@@ -1,6 +1,6 @@
 //! Causal attention, forward and backward: by its kernels, and composed of products and softmax beside it.
 
-use farad::{Attention, Device, Tensor};
+use farad::{Attention, DType, Device, Tensor};
 
 use super::case::{CaseWork, Workload, signed};
 use super::reference::NormDifference;
@@ -8,9 +8,23 @@ use super::reference::NormDifference;
 /// Sizes: batch, heads, time, width.
 pub type AttentionSize = [usize; 4];
 
-/// The result and the gradients at queries, keys and values.
-pub fn both_ways(sizes: AttentionSize, composed: bool, device: &Device) -> farad::Result<Workload> {
-    let inputs = (0..4).map(|_| signed(&sizes, device)).collect::<farad::Result<Vec<_>>>()?;
+/// How it is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionForm {
+    Kernels,
+    Composed,
+}
+
+/// The result and the gradients at queries, keys and values, all of a dtype.
+pub fn both_ways(
+    sizes: AttentionSize,
+    dtype: DType,
+    form: AttentionForm,
+    device: &Device,
+) -> farad::Result<Workload> {
+    let composed = form == AttentionForm::Composed;
+    let input = |_| signed(&sizes, device)?.cast(dtype).detach();
+    let inputs = (0..4).map(input).collect::<farad::Result<Vec<_>>>()?;
     let kept = inputs.clone();
     let iterate = move || Tensor::compute_all(&build(&kept, composed)?.each_ref());
     let error = move || compare(&inputs, &build(&inputs, composed)?);
@@ -38,7 +52,7 @@ fn compare(inputs: &[Tensor], results: &[Tensor; 4]) -> farad::Result<f64> {
     let last = |tensor: &Tensor| -> farad::Result<Vec<f64>> {
         let (batch, heads) = (tensor.size(0), tensor.size(1));
         let head = tensor.narrow(0, batch - 1, 1).narrow(1, heads - 1, 1);
-        Ok(head.to_vec::<f32>()?.into_iter().map(f64::from).collect())
+        Ok(head.cast(DType::F32).to_vec::<f32>()?.into_iter().map(f64::from).collect())
     };
     let given = inputs.iter().map(last).collect::<farad::Result<Vec<_>>>()?;
     let mut worst = 0f64;

@@ -19,7 +19,7 @@ pub struct GptSize {
 
 impl GptSize {
     /// As others time it: biases everywhere, a product of its own for the logits.
-    fn options(&self) -> ModelOptions {
+    pub fn options(&self) -> ModelOptions {
         ModelOptions {
             layers: self.layers,
             heads: self.heads,

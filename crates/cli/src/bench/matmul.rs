@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use farad::{DType, Device, Tensor};
+use farad::{DType, Device, Precision, Tensor};
 
 use super::case::{CaseWork, Workload, signed};
 use super::reference::{NormDifference, select, spread};
@@ -67,6 +67,11 @@ pub fn square_f16(size: usize, transposed: [bool; 2], device: &Device) -> farad:
     product(ProductSize { transposed, is_f16: true, ..ProductSize::square(size) }, device)
 }
 
+/// `[size, size] · [size, size]` in f32, made of f16 products.
+pub fn square_high(size: usize, device: &Device) -> farad::Result<Workload> {
+    in_precision(ProductSize::square(size), Precision::High, device)
+}
+
 /// `batch` products `[rows, inner] · [inner, rows]`.
 pub fn batched(batch: usize, rows: usize, inner: usize, device: &Device) -> farad::Result<Workload> {
     product(ProductSize { batch, inner, ..ProductSize::square(rows) }, device)
@@ -74,6 +79,10 @@ pub fn batched(batch: usize, rows: usize, inner: usize, device: &Device) -> fara
 
 /// Products of a size.
 pub fn product(size: ProductSize, device: &Device) -> farad::Result<Workload> {
+    in_precision(size, Precision::Single, device)
+}
+
+fn in_precision(size: ProductSize, precision: Precision, device: &Device) -> farad::Result<Workload> {
     let dtype = if size.is_f16 { DType::F16 } else { DType::F32 };
     let inputs = [0, 1].map(|operand| signed(&size.stored(operand), device)?.cast(dtype).detach());
     let inputs: Vec<Tensor> = inputs.into_iter().collect::<farad::Result<_>>()?;
@@ -82,7 +91,9 @@ pub fn product(size: ProductSize, device: &Device) -> farad::Result<Workload> {
         let [a, b] = [0, 1].map(|n| size.operand(&inputs[n], n).cast(DType::F32));
         error(&a, &b, &result.cast(DType::F32))
     };
-    let build = move |inputs: &[Tensor]| size.operand(&inputs[0], 0).matmul(&size.operand(&inputs[1], 1));
+    let build = move |inputs: &[Tensor]| {
+        precision.scope(|| size.operand(&inputs[0], 0).matmul(&size.operand(&inputs[1], 1)))
+    };
     Ok(Workload::expression(inputs, work, build, error))
 }
 

@@ -11,6 +11,7 @@ mod cartpole;
 mod case;
 mod compile;
 mod convolution;
+mod creatures;
 mod first_step;
 mod gpt;
 mod group;
@@ -20,6 +21,7 @@ mod logic;
 mod matmul;
 mod movement;
 mod network;
+mod overlap;
 mod pointwise;
 mod pooling;
 mod ppo;
@@ -36,7 +38,7 @@ mod train;
 
 use std::io::Write;
 
-use farad::{Device, Profile};
+use farad::{Device, ProductShape, Profile};
 
 use crate::arguments::BenchOptions;
 use crate::error::{Error, Result};
@@ -53,11 +55,11 @@ const PROFILED: usize = 5;
 /// Runs the selected cases, each on its own, and prints a line for each.
 pub fn run(options: &BenchOptions) -> Result<()> {
     if options.group {
-        return group::run(options.output.json);
+        return group::run(options);
     }
     let (device, talk) = (options.device.or_best()?, options.output.talk());
-    if options.first_step {
-        return first_step::child(&device);
+    if let Some(case) = &options.first_step {
+        return first_step::child(case, &device);
     }
     if options.break_even {
         return break_even::run(&device, options.output.json, talk);
@@ -102,6 +104,11 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         return Ok(());
     }
     Err(Error::Failed { names: failed.join(", "), failed: failed.len(), total: cases.len() })
+}
+
+/// Random products, as large as those of `--random`, with sides that are multiples of four.
+pub fn products(count: usize, seed: u64, device: &Device) -> Vec<ProductShape> {
+    shape::products(count, seed, Hardware::of(device).small())
 }
 
 /// Runs the matching cases once each, so that the device has their programs.
@@ -182,8 +189,8 @@ fn measure(
             let (timing, error) = compile::measure(program, size, device)?;
             (measurement(timing, None, Default::default(), error), 0)
         }
-        TimedAs::Process => {
-            let (timing, error) = first_step::parent(options.device.name())?;
+        TimedAs::Process(_) => {
+            let (timing, error) = first_step::parent(&case.name, options.device.name())?;
             (measurement(timing, None, Default::default(), error), 0)
         }
     };
@@ -214,7 +221,7 @@ mod tests {
     #[test]
     fn small_devices_get_small_sizes() {
         assert_eq!(names(&["matmul"], true, false), ["matmul_1024_f32"]);
-        assert_eq!(names(&["matmul"], false, false).len(), 8);
+        assert_eq!(names(&["matmul"], false, false).len(), 10);
         assert_eq!(names(&["ew_chain"], true, false), ["ew_chain_2p22_f32"]);
         assert_eq!(names(&["ew_chain"], false, false), ["ew_chain_2p26_f32"]);
         assert_eq!(names(&[], true, true).len(), CASES.len());

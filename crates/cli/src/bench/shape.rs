@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use farad::data::Random;
-use farad::{Device, Precision};
+use farad::{Device, Precision, ProductShape};
 use serde_json::{Value, json};
 
 use super::case::{BenchCase, F16_TOLERANCE, Prepare, SuitedDevices, TimedAs, Workload};
@@ -128,6 +128,27 @@ impl Ideal {
 pub fn draw(count: usize, seed: u64, small: bool) -> Vec<BenchCase> {
     let ideal = if small { SMALL } else { LARGE };
     (0..count).map(|n| case(&ideal, n, &mut Random::at(seed, STREAM, n as u64))).collect()
+}
+
+/// As many random products, half of them f16 where that is drawn at all. Sides are rounded up to multiples of four.
+pub fn products(count: usize, seed: u64, small: bool) -> Vec<ProductShape> {
+    let ideal = if small { SMALL } else { LARGE };
+    let drawn = (0..count).map(|n| {
+        let mut random = Random::at(seed, STREAM, n as u64);
+        product(&ideal, n % 2 == 1 && ideal.is_large(), &mut random)
+    });
+    let products =
+        drawn.filter_map(|work| if let DrawnWork::Product(size) = work { Some(size) } else { None });
+    let fours = |size: usize| size.next_multiple_of(4);
+    let shaped = products.map(|size| ProductShape {
+        batch: size.batch,
+        m: fours(size.rows),
+        k: fours(size.inner),
+        n: fours(size.columns),
+        is_f16: size.is_f16,
+        turned: [size.transposed[0], size.transposed[1]],
+    });
+    shaped.collect()
 }
 
 fn case(ideal: &Ideal, n: usize, random: &mut Random) -> BenchCase {

@@ -1,5 +1,8 @@
 //! Training steps: a network with one hidden layer on a batch that stays the same.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use farad::nn::Tanh;
 use farad::prelude::*;
 
@@ -48,6 +51,17 @@ pub fn mlp(device: &Device) -> farad::Result<Workload> {
     let iterate = Box::new(move || training.step());
     let device = device.clone();
     Ok(Workload { iterate, error: Box::new(move || BenchTraining::mlp(&device)?.error(MLP_STEPS)), work })
+}
+
+/// A single step, which is compared.
+pub fn first(device: &Device) -> farad::Result<Workload> {
+    let training = Rc::new(RefCell::new(BenchTraining::mlp(device)?));
+    let same = training.clone();
+    Ok(Workload {
+        iterate: Box::new(move || training.borrow_mut().step()),
+        error: Box::new(move || same.borrow_mut().change_error(1)),
+        work: CaseWork::default(),
+    })
 }
 
 /// The same steps in mixed precision.

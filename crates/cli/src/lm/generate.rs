@@ -15,6 +15,9 @@ use crate::profile::Profiling;
 
 /// Goes on with a prompt, or with several.
 pub fn run(options: &GenerateOptions) -> Result<()> {
+    if let (true, Some(folder)) = (options.speed, &options.weights.weights) {
+        return super::speed::run(folder, options);
+    }
     let texts = (options.prompt.len().max(1), options.output.talk());
     let speaker = Speaker::open(options.run.as_deref(), &options.weights, &options.device, texts)?;
     let profiling = Profiling::start(&options.profile, &speaker.model.device());
@@ -29,7 +32,9 @@ pub fn run(options: &GenerateOptions) -> Result<()> {
 /// Goes on with a prompt, and shows it first if it was given.
 fn one(speaker: &Speaker, prompt: &str, given: bool, options: &GenerateOptions) -> Result<()> {
     let mut generator = Generator::new(&speaker.model, options.sampling.sampling())?;
-    generator.push(&speaker.prompted(prompt)?)?;
+    let prompted = speaker.prompted(prompt)?;
+    generator.reserve(prompted.len().saturating_add(options.tokens))?;
+    generator.push(&prompted)?;
     let mut out = std::io::stdout().lock();
     let (mut decoder, mut text, mut drawn) = (speaker.tokenizer.decoder(), String::new(), 0);
     let start = Instant::now();
@@ -72,8 +77,10 @@ fn one(speaker: &Speaker, prompt: &str, given: bool, options: &GenerateOptions) 
 /// Goes on with several prompts at once. Texts are shown one after the other, as streams would run together.
 fn side_by_side(speaker: &Speaker, prompts: &[String], options: &GenerateOptions) -> Result<()> {
     let mut batch = TextBatch::new(&speaker.model, options.sampling.sampling(), prompts.len())?;
-    for (n, prompt) in prompts.iter().enumerate() {
-        batch.push(n, &speaker.prompted(prompt)?)?;
+    let prompted = prompts.iter().map(|prompt| speaker.prompted(prompt)).collect::<Result<Vec<_>>>()?;
+    batch.reserve(prompted.iter().map(Vec::len).max().unwrap_or(0).saturating_add(options.tokens))?;
+    for (n, tokens) in prompted.iter().enumerate() {
+        batch.push(n, tokens)?;
     }
     let mut texts: Vec<(Decoder, String, usize)> =
         prompts.iter().map(|_| (speaker.tokenizer.decoder(), String::new(), 0)).collect();

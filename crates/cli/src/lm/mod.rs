@@ -5,3 +5,4 @@ pub mod folders;
 pub mod generate;
 pub mod perplexity;
 mod speaker;
+mod speed;

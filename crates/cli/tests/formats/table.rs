@@ -10,6 +10,8 @@ use farad_circuit::{Circuit, Simulator, Statistics};
 use farad_lm::Tokenizer;
 use farad_lm::data::TokenFile;
 use farad_lm::tokenize::TokenizerKind;
+use farad_rl::creatures::{Archive, ArchiveAxis, DescriptorRow};
+use farad_world::TrialResult;
 
 use crate::folder::Folder;
 use crate::samples;
@@ -43,6 +45,7 @@ pub fn all(runs: &Folder) -> Vec<Format> {
     all.extend(language());
     all.extend(circuits());
     all.extend(worlds());
+    all.extend(creatures());
     all.extend(of_runs(runs));
     all
 }
@@ -175,6 +178,34 @@ fn worlds() -> Vec<Format> {
             drop((world.contacts(), world.length(0), world.reset(1, 0)));
         }
     })]
+}
+
+fn creatures() -> Vec<Format> {
+    let plans = || (0..3).map(farad_world::Genotype::random);
+    let mut axes = vec![];
+    for name in ["mass", "touch"] {
+        axes.push(ArchiveAxis::new(DescriptorRow::named(name).expect("a row"), 4));
+    }
+    let mut archive = Archive::new(axes);
+    for (n, plan) in plans().enumerate() {
+        let trial =
+            TrialResult { distance: 1.0, touch: 0.3 * n as f64, whole: true, ..TrialResult::default() };
+        archive.place(&plan, &plan.grown().expect("it grows"), &trial, n as u64);
+    }
+    let texts = plans().map(|plan| plan.to_json().into_bytes()).collect();
+    vec![
+        format("genotype", "genotype.json", texts, |folder| {
+            let Ok(text) = std::fs::read_to_string(at(folder, "genotype.json")) else { return };
+            let Ok(genotype) = farad_world::Genotype::from_json(&text) else { return };
+            let Ok(grown) = genotype.grown() else { return };
+            let world = farad_world::World::new(&grown.description(), &Device::cpu());
+            assert_eq!(world.expect("what grows is whole").bodies(), grown.parts.len());
+        }),
+        format("archive", "archive.json", vec![archive.to_json().into_bytes()], |folder| {
+            let Ok(archive) = Archive::read(&at(folder, "archive.json")) else { return };
+            let _ = (archive.ranked().len(), archive.best(), archive.size());
+        }),
+    ]
 }
 
 fn circuits() -> Vec<Format> {

@@ -18,7 +18,7 @@ use folder::{Folder, events};
 use same::assert_same;
 
 /// A kind of training: its name, and how it is started. All take seconds.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 13] = [
     (
         "checkerboard",
         "train checkerboard --device cpu --updates 70 --set height=8 --set width=8 --set steps=6 \
@@ -68,6 +68,17 @@ const KINDS: [(&str, &str); 11] = [
         "cartpole-circuit",
         "train cartpole-circuit --device cpu --updates 60 --set layers=24,12,6 --set repair=500 --set search=300 \
          --set episodes=50 --set evaluate_every=20 --set checkpoint_every=2",
+    ),
+    (
+        "sac",
+        "train pendulum --algorithm sac --device cpu --updates 40 --seeds 2 --set worlds=4 --set horizon=4 --set hidden=8 \
+         --set batch=8 --set gradients=2 --set warm_up_samples=64 --set replay=256 --set goal= --set evaluate_every=10 \
+         --set validation=4 --set episodes=4 --set checkpoint_every=2",
+    ),
+    (
+        "evolve",
+        "train evolve --device cpu --updates 24 --set population=6 --set settle=0.1 --set seconds=0.4 --set bins=6,6 \
+         --set search=novelty --set neighbors=4 --set films=2 --set checkpoint_every=2",
     ),
     (
         "mnist-gpu",

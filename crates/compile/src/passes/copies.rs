@@ -62,7 +62,8 @@ pub fn copies(
         let node = graph.node(output);
         let written = matches!(node.op, Op::Pick(..))
             && !placed[output.index()]
-            && weave(graph, node.operands[0], target).is_some();
+            && (matches!(graph.node(node.operands[0]).op, Op::Custom(_))
+                || weave(graph, node.operands[0], target).is_some());
         let copied = !seen.insert(output) || (fixed(output) && !written);
         if copied { copy(&mut new, map.at(output)) } else { map.at(output) }
     };

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use farad_ir::{Contraction, DType, Graph, IndexMap, NodeId, Op, Reduce, Shape};
 
 use crate::fusion::product::Roles;
+use crate::passes::align_rows;
 use crate::passes::limits;
 use crate::passes::tiles::{self, ProductSizes};
 use crate::program::Target;
@@ -145,7 +146,12 @@ pub struct TermCut {
 
 /// How to split the terms of a product of this dtype; `None` to leave it whole.
 pub fn cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Option<TermCut> {
-    small_cuts(contraction, dtype, target).or_else(|| large_cuts(contraction, dtype, target))
+    let large = large_cuts(contraction, dtype, target);
+    let modeled = contraction.sizes.iter().product::<usize>() >= limits::MODELED_WORK;
+    if modeled && large.is_some() {
+        return large;
+    }
+    small_cuts(contraction, dtype, target).or(large)
 }
 
 /// For f16 products and products with large tiles: the number of parts that saves the most time.
@@ -165,8 +171,11 @@ fn large_cuts(contraction: &Contraction, dtype: DType, target: &Target) -> Optio
     // Split the outermost axis: then the terms of a part stay contiguous in memory.
     let &inner = roles.inner.iter().find(|&&axis| contraction.sizes[axis] > 1)?;
     let length = contraction.sizes[inner];
-    let offered = (1..=6).map(|power| 1 << power).filter(|count| length.is_multiple_of(*count));
-    let count = tiles::parts(sizes, is_f16, tiles::PROCESSORS, offered)?;
+    // Every part should start at a whole group of elements.
+    let group = align_rows::group(dtype).filter(|group| length.is_multiple_of(*group)).unwrap_or(1);
+    let offered = (2..=tiles::MOST_PARTS)
+        .filter(|&count| length.is_multiple_of(count) && (length / count).is_multiple_of(group));
+    let count = tiles::parts(sizes, is_f16, target.processors, offered)?;
     Some(TermCut { count, axis: inner })
 }
 

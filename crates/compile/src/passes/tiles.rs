@@ -30,15 +30,17 @@ pub struct TileCost {
 
 /// All tiles. The first one's speed is that of `matmul_8192_f32`, 46 TFLOP/s; that of the first f16 tile is the ratio to it
 /// of `matmul_8192_f16`, 284 TFLOP/s. What starting and finishing a tile takes is in docs/lab/f16-products.md. How the figures of
-/// the other tiles were measured is not recorded.
-pub const TILES: [TileCost; 7] = [
-    TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.0, is_f16: false },
-    TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.0, is_f16: false },
+/// the others were measured is not recorded, but for `alone` of the first two and the speeds of the smallest two: these
+/// are from random f32 products (`farad bench --random`, seed 101).
+pub const TILES: [TileCost; 8] = [
+    TileCost { m: 128, n: 128, k: 16, speed: 1.0, extra: 46, together: 2, alone: 1.4, is_f16: false },
+    TileCost { m: 128, n: 64, k: 16, speed: 0.87, extra: 21, together: 2, alone: 1.1, is_f16: false },
     TileCost { m: 64, n: 64, k: 32, speed: 0.7, extra: 8, together: 1, alone: 1.0, is_f16: false },
-    TileCost { m: 32, n: 32, k: 32, speed: 0.6, extra: 38, together: 1, alone: 1.2, is_f16: false },
-    TileCost { m: 16, n: 16, k: 64, speed: 0.3, extra: 84, together: 1, alone: 1.4, is_f16: false },
+    TileCost { m: 32, n: 32, k: 32, speed: 0.45, extra: 38, together: 1, alone: 1.2, is_f16: false },
+    TileCost { m: 16, n: 16, k: 64, speed: 0.25, extra: 84, together: 1, alone: 1.4, is_f16: false },
     TileCost { m: 128, n: 128, k: 32, speed: 6.2, extra: 64, together: 2, alone: 1.4, is_f16: true },
     TileCost { m: 64, n: 64, k: 64, speed: 3.0, extra: 64, together: 2, alone: 1.3, is_f16: true },
+    TileCost { m: 32, n: 128, k: 64, speed: 2.4, extra: 64, together: 2, alone: 1.3, is_f16: true },
 ];
 
 /// The sizes of a product that matter here.
@@ -82,6 +84,32 @@ const ADDING_AT_ALL: f64 = 7e5;
 const WORTH: f64 = 0.85;
 /// Terms that a part has at least. Not measured.
 const LEAST_TERMS: usize = 128;
+
+/// Most parts that the terms of a product are split into. Not measured.
+pub const MOST_PARTS: usize = 64;
+
+/// What a product of f32 matrices should take, in one part or several.
+pub fn product(sizes: ProductSizes) -> f64 {
+    let results = (sizes.batches * sizes.rows * sizes.columns) as f64;
+    let cut = |count: usize| {
+        let cut =
+            ProductSizes { batches: sizes.batches * count, terms: sizes.terms.div_ceil(count), ..sizes };
+        best(cut, false, PROCESSORS) + ADDING_AT_ALL + ADDING * results * count as f64
+    };
+    let counts = (1..=6).map(|power| 1 << power).filter(|count| sizes.terms / count >= LEAST_TERMS);
+    counts.map(cut).fold(best(sizes, false, PROCESSORS), f64::min)
+}
+
+/// What this many multiplications take on a full device.
+pub fn multiplying(work: usize, is_f16: bool) -> f64 {
+    let speeds = TILES.iter().filter(|tile| tile.is_f16 == is_f16).map(|tile| tile.speed);
+    work as f64 / PROCESSORS as f64 / speeds.fold(0.0, f64::max)
+}
+
+/// What moving this many floats in this many kernels takes.
+pub fn moving(floats: usize, kernels: usize) -> f64 {
+    ADDING / 2.0 * floats as f64 + ADDING_AT_ALL * kernels as f64
+}
 
 /// How many parts to split the terms of a product into, among those offered; `None` to leave it whole.
 pub fn parts(

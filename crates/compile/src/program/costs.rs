@@ -86,7 +86,7 @@ fn custom(kernel: &Custom, traffic: &mut Traffic) -> Costs {
     if let Some((bytes, flops)) = kernel.op.costs(&kernel.shapes) {
         return Costs { bytes, flops, half_flops: 0 };
     }
-    kernel.operands.iter().for_each(|&id| traffic.touch(id, false, usize::MAX));
+    kernel.read_only().for_each(|n| traffic.touch(kernel.operands[n], false, usize::MAX));
     kernel.results.iter().for_each(|&id| traffic.touch(id, true, usize::MAX));
     Costs { bytes: traffic.bytes(), ..Costs::default() }
 }

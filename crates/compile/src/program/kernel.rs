@@ -216,7 +216,7 @@ pub struct Custom {
     pub op: Arc<dyn CustomOp>,
     /// The operands' shapes.
     pub shapes: Vec<Shape>,
-    /// What it reads.
+    /// What it reads; of operands that a result takes over ([`CustomOp::in_place`]), the result's buffer.
     pub operands: Vec<BufferId>,
     /// What it writes.
     pub results: Vec<BufferId>,
@@ -303,6 +303,14 @@ impl Recurrence {
         let loads = self.tape.iter_mut().filter_map(|instr| instr.code.view_mut());
         let last = self.carries.iter_mut().filter_map(|carry| carry.last.as_mut().map(|(_, view)| view));
         loads.chain(self.stores.iter_mut().map(|store| &mut store.view)).chain(last).collect()
+    }
+}
+
+impl Custom {
+    /// The operands that are no result at the same time, by their numbers.
+    pub fn read_only(&self) -> impl Iterator<Item = usize> + '_ {
+        let changed = self.op.in_place();
+        (0..self.operands.len()).filter(move |n| changed.iter().all(|(operand, _)| operand != n))
     }
 }
 

@@ -49,7 +49,7 @@ impl Kernel {
                 [k.order].iter().chain(&k.scratch).for_each(|&id| add(&mut writes, id));
             }
             Kernel::Custom(k) => {
-                k.operands.iter().for_each(|&id| add(&mut reads, id));
+                k.read_only().for_each(|n| add(&mut reads, k.operands[n]));
                 k.results.iter().chain(&k.scratch).for_each(|&id| add(&mut writes, id));
             }
             Kernel::Loop(k) => {

@@ -39,6 +39,11 @@ impl Binding {
         unsafe { self.start.cast::<W>().offset(index as isize) }
     }
 
+    /// Its bytes: where they start and how many there are.
+    pub fn bytes(&self) -> (*mut u8, usize) {
+        (self.start, self.len * self.dtype.size())
+    }
+
     /// The buffer shifted by a number of elements. Panics if that is beyond its end.
     pub fn moved(self, elements: usize) -> Binding {
         assert!(elements <= self.len, "loop: a slice goes beyond its buffer: ({elements} vs {})", self.len);

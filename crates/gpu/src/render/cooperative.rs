@@ -14,6 +14,7 @@ use super::layout::OperandLayout;
 use super::module::{WgslModule, line};
 use super::operand::{Side, TileStart};
 use super::product::{ProductTile, call};
+use super::stream::Stream;
 use crate::heuristics::products::COMFORT;
 
 /// Rows and columns of a matrix.
@@ -52,20 +53,25 @@ fn multiply(
         line!(module, "var c{row}_{column} = coop_mat16x16<f32, C>();");
     }
     let terms = module.size(terms);
-    let start = |first| TileStart { batch, first, terms: &terms };
-    let left = Side::new(module, &operands[0], tile, start(at[0]));
-    let right = Side::new(module, &operands[1], tile, start(at[1]));
-    let mut sides = [left, right];
-    for (side, name) in sides.iter_mut().zip(["a", "b"]) {
-        module.global(&format!("var<workgroup> halves_{name}: array<f16, {}>;", side.f16_count()));
-        side.declare(module, "");
-    }
+    let mut sides = [0, 1].map(|n| {
+        let start = TileStart { batch, first: at[n], terms: &terms };
+        CooperativeSide::new(module, &operands[n], tile, start)
+    });
+    sides.iter_mut().for_each(|side| side.declare(module));
     line!(module, "for (var k0 = 0u; k0 < {terms}; k0 += {}u) {{", tile.k);
     sides.iter().for_each(|side| side.put(module));
     module.line("workgroupBarrier();");
     line!(module, "let k1 = k0 + {}u;", tile.k);
-    line!(module, "if (k1 < {terms}) {{");
-    sides.iter().for_each(|side| side.fetch(module, "k1"));
+    if sides.iter().all(CooperativeSide::divides_terms) {
+        line!(module, "if (k1 < {terms}) {{");
+        sides.iter().for_each(|side| side.fetch(module, "k1", true));
+    } else {
+        // Only the last step has terms that do not exist. As a step of its own behind the loop it was slower.
+        line!(module, "if (k1 + {}u <= {terms}) {{", tile.k);
+        sides.iter().for_each(|side| side.fetch(module, "k1", true));
+        line!(module, "}} else if (k1 < {terms}) {{");
+        sides.iter().for_each(|side| side.fetch(module, "k1", false));
+    }
     module.line("}");
     for step in (0..tile.k).step_by(SIDE) {
         let mut take = |n: usize, held: usize| -> Vec<String> {
@@ -78,7 +84,64 @@ fn multiply(
     }
     module.line("workgroupBarrier();");
     module.line("}");
-    sides.iter().map(Side::f16_count).sum()
+    sides.iter().map(CooperativeSide::f16_count).sum()
+}
+
+/// An operand on its way to matrices: as it is in memory, or computed.
+enum CooperativeSide<'p> {
+    Streamed(Stream<'p>),
+    Computed(Side<'p>),
+}
+
+impl<'p> CooperativeSide<'p> {
+    fn new(module: &mut WgslModule, layout: &'p OperandLayout, tile: ProductTile, start: TileStart) -> Self {
+        match Stream::new(module, layout, tile, &start) {
+            Some(stream) => CooperativeSide::Streamed(stream),
+            None => CooperativeSide::Computed(Side::new(module, layout, tile, start)),
+        }
+    }
+
+    fn declare(&mut self, module: &mut WgslModule) {
+        match self {
+            CooperativeSide::Streamed(stream) => stream.declare(module),
+            CooperativeSide::Computed(side) => side.declare_f16(module),
+        }
+    }
+
+    fn put(&self, module: &mut WgslModule) {
+        match self {
+            CooperativeSide::Streamed(stream) => stream.put(module),
+            CooperativeSide::Computed(side) => side.put(module),
+        }
+    }
+
+    fn divides_terms(&self) -> bool {
+        match self {
+            CooperativeSide::Streamed(stream) => stream.divides_terms(),
+            CooperativeSide::Computed(side) => side.divides_terms(),
+        }
+    }
+
+    fn fetch(&self, module: &mut WgslModule, start: &str, whole: bool) {
+        match self {
+            CooperativeSide::Streamed(stream) => stream.fetch(module, start, whole),
+            CooperativeSide::Computed(side) => side.fetch(module, start, whole),
+        }
+    }
+
+    fn matrix(&self, module: &mut WgslModule, terms: usize, first: &str, along: usize) -> String {
+        match self {
+            CooperativeSide::Streamed(stream) => stream.matrix(module, terms, first, along),
+            CooperativeSide::Computed(side) => side.matrix(module, terms, first, along),
+        }
+    }
+
+    fn f16_count(&self) -> usize {
+        match self {
+            CooperativeSide::Streamed(stream) => stream.f16_count(),
+            CooperativeSide::Computed(side) => side.f16_count(),
+        }
+    }
 }
 
 /// How many subgroups write their results through workgroup memory at a time: as many as fit beside the f16 tiles, in

@@ -9,6 +9,7 @@
 mod access;
 mod code;
 mod cooperative;
+pub(crate) mod group_loop;
 pub(crate) mod layout;
 mod module;
 mod operand;
@@ -22,6 +23,7 @@ mod reduce;
 mod scatter;
 mod sort;
 mod space;
+mod stream;
 mod sums;
 mod tape;
 mod team;
@@ -34,6 +36,7 @@ use farad_compile::program::{BufferId, Fused, Kernel, Program, Scatter};
 use farad_runtime::Tuning;
 
 use crate::dispatch::{Capabilities, Dispatch};
+use crate::group_loop::GroupLoop;
 use crate::tuning;
 
 /// The context in which a kernel is rendered.
@@ -43,6 +46,8 @@ struct RenderContext<'a> {
     /// Buffers that the surrounding loop advances, with the elements per slice.
     slots: &'a [(BufferId, usize)],
     capabilities: &'a Capabilities,
+    /// Buffers in workgroup memory.
+    locals: &'a [BufferId],
 }
 
 /// The launches that run `kernel` (neither a loop nor a custom op). `slots` are the buffers that the
@@ -54,7 +59,7 @@ pub fn render(
     capabilities: &Capabilities,
     tuning: &Tuning,
 ) -> Vec<Dispatch> {
-    let context = RenderContext { program, slots, capabilities };
+    let context = RenderContext { program, slots, capabilities, locals: &[] };
     let mut dispatch = match kernel {
         Kernel::Fused(fused) => {
             let canonical = space::canonical(fused);
@@ -69,7 +74,8 @@ pub fn render(
                 let fours =
                     || [true, false].map(|left| layout::OperandLayout::of(&canonical, left).is_in_fours());
                 let is_f16 = shape.is_f16 && capabilities.cooperative > 0 && fours() == [true, true];
-                let tile = tile.unwrap_or_else(|| product::ProductTile::of(&canonical, is_f16));
+                let tile = tile
+                    .unwrap_or_else(|| product::ProductTile::of(&canonical, is_f16, capabilities.processors));
                 module::build(kernel.touches(), context, |module| product::write(module, &canonical, tile))
             }
         },
@@ -89,6 +95,17 @@ pub fn render(
     };
     dispatch.costs = Costs::of(kernel, &program.buffers, slots);
     vec![dispatch]
+}
+
+/// The launch of a whole loop, from its first trip to its last.
+pub(crate) fn render_group_loop(
+    plan: &GroupLoop,
+    program: &Program,
+    capabilities: &Capabilities,
+) -> Dispatch {
+    let context = RenderContext { program, slots: &[], capabilities, locals: &plan.locals };
+    let touches = (plan.reads.clone(), plan.writes.clone());
+    module::build(touches, context, |module| group_loop::write(module, plan))
 }
 
 /// Writes zeros, then every source to its position.

@@ -24,6 +24,8 @@ pub(super) struct BoundArray {
     pub wide: bool,
     /// Elements are atomic words.
     pub atomic: bool,
+    /// It lies in workgroup memory and is no binding.
+    local: bool,
     /// Elements are `vec4<f16>` where they would be `vec2<u32>`.
     is_f16: bool,
     uses_wide: bool,
@@ -54,6 +56,8 @@ pub(super) struct WgslModule<'a> {
     reports: bool,
     subgroups: bool,
     cooperative: bool,
+    /// Sizes and numbers are written into the text.
+    plain_numbers: bool,
 }
 
 /// Writes a line of the module's text, formatted.
@@ -68,15 +72,16 @@ pub(super) fn build<'a>(
     context: RenderContext<'a>,
     write: impl Fn(&mut WgslModule<'a>) -> ModuleLaunch,
 ) -> Dispatch {
-    let RenderContext { program, slots, capabilities } = context;
+    let RenderContext { program, slots, capabilities, locals } = context;
     let (reads, writes) = touches;
-    let order = reads.iter().chain(writes.iter().filter(|id| !reads.contains(id)));
+    let order = reads.iter().chain(writes.iter().filter(|id| !reads.contains(id))).chain(locals);
     let mut bounds: Vec<BoundArray> = order
         .enumerate()
         .map(|(at, &buffer)| {
             let spec = program.buffers[buffer.0 as usize];
             let (name, write) = (format!("b{at}"), writes.contains(&buffer));
-            let wide = spec.len % 4 == 0 && spec.len > 0;
+            let local = locals.contains(&buffer);
+            let wide = spec.len % 4 == 0 && spec.len > 0 && !local;
             BoundArray {
                 buffer,
                 dtype: spec.dtype,
@@ -84,6 +89,7 @@ pub(super) fn build<'a>(
                 write,
                 wide,
                 atomic: false,
+                local,
                 is_f16: false,
                 uses_wide: false,
                 needs_atomic: false,
@@ -106,6 +112,7 @@ pub(super) fn build<'a>(
             reports: false,
             subgroups: false,
             cooperative: false,
+            plain_numbers: false,
         };
         let launch = write(&mut module);
         if module.settled() {
@@ -175,12 +182,18 @@ impl WgslModule<'_> {
 
     /// A new word that holds a size.
     pub fn size(&mut self, size: usize) -> String {
+        if self.plain_numbers {
+            return format!("{}u", size as u32);
+        }
         self.word(Word::Fixed(size as u32))
     }
 
     /// The word that holds a number of the kernel, modulo 2^32. Each number has one word, however often the
     /// text names it. Numbers are identified by address, not by value, because texts must not depend on values.
     pub fn number(&mut self, number: &i64) -> String {
+        if self.plain_numbers {
+            return format!("{}u", *number as u32);
+        }
         let place = std::ptr::from_ref(number) as usize;
         if let Some(text) = self.numbers.get(&place) {
             return text.clone();
@@ -188,6 +201,11 @@ impl WgslModule<'_> {
         let text = self.word(Word::Fixed(*number as u32));
         self.numbers.insert(place, text.clone());
         text
+    }
+
+    /// From now on, the text itself has sizes and numbers. For texts that are long and made for one size.
+    pub fn use_numbers(&mut self) {
+        self.plain_numbers = true;
     }
 
     /// A name that is not used in the text yet.
@@ -272,6 +290,13 @@ impl WgslModule<'_> {
             "{enables}@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;\n",
             self.words.len().div_ceil(4)
         );
+        for bound in self.bounds.iter().filter(|bound| bound.local) {
+            let len = self.program.buffers[bound.buffer.0 as usize].len;
+            writeln!(text, "var<workgroup> {}: array<{}, {len}>;", bound.name, bound.element())
+                .expect("writing to a string never fails");
+        }
+        // Local arrays are the last.
+        self.bounds.retain(|bound| !bound.local);
         for (at, bound) in self.bounds.iter().enumerate() {
             let access = if bound.write { "read_write" } else { "read" };
             let (name, element) = (&bound.name, bound.element());

@@ -2,7 +2,7 @@
 //! contiguous and stored to workgroup memory. Scalar tiles have the terms as rows there, and threads read them
 //! in `vec4`s. f16 tiles keep their layout in memory, and subgroups read them as matrices.
 
-use farad_compile::program::{BufferId, Code, Instr, View};
+use farad_compile::program::{Code, Instr};
 use farad_ir::DType;
 
 use super::access::wide_place;
@@ -12,7 +12,6 @@ use super::point::{EvaluationPoint, LaneText};
 use super::pointwise::decode;
 use super::product::{ProductForm, ProductTile};
 use super::tape::{RegisterTexts, evaluate};
-use crate::dispatch::Word;
 use crate::heuristics::products::{GAP, LARGEST_WINDOW};
 
 /// Bytes of workgroup memory that are accessed at once, one per bank.
@@ -44,14 +43,12 @@ pub(super) struct Side<'p> {
     /// Whether lanes lie along the terms, not along the width.
     along_terms: bool,
     lanes: usize,
+    /// Whether rows end within a group of lanes; the group is read whole.
+    ragged: bool,
     /// The groups of lanes that the thread reads of every piece.
     parts: Vec<LaneGroup>,
     /// Offsets of the `vec4`s that a thread reads from a row, for four consecutive terms (then they repeat).
     columns: Vec<String>,
-    /// Names of the offsets that a thread reads next, if they advance by a constant step.
-    places: Vec<String>,
-    /// The step.
-    step: String,
 }
 
 /// A group of lanes of a piece (as text).
@@ -90,6 +87,8 @@ impl<'p> Side<'p> {
         let along_terms = layout.along_terms();
         let near = if along_terms { &layout.terms } else { &layout.width };
         let lanes_size = near.last().copied().unwrap_or(1);
+        let fours = lanes_size.is_multiple_of(4) && lanes_size > 0;
+        let ragged = !fours && size > 0 && terms > 0 && rows_in_fours(module, layout, along_terms);
         Side {
             layout,
             stem: if left { "a" } else { "b" },
@@ -106,51 +105,11 @@ impl<'p> Side<'p> {
             even: (size.is_multiple_of(width), terms.is_multiple_of(tile.k)),
             sizes: (size, terms),
             along_terms,
-            lanes: if lanes_size.is_multiple_of(4) && lanes_size > 0 { 4 } else { 1 },
+            lanes: if fours || ragged { 4 } else { 1 },
+            ragged,
             parts: vec![],
             columns: vec![],
-            places: vec![],
-            step: String::new(),
         }
-    }
-
-    /// The buffer and view of f16 data that is read in groups of four, without conversion, in whole tiles.
-    fn plain(&self, module: &WgslModule) -> Option<(BufferId, &'p View)> {
-        let [load] = &self.layout.operand.tape[..] else { return None };
-        let Code::Load(buffer, view) = &load.code else { return None };
-        let spec = module.program.buffers[buffer.0 as usize];
-        let near = self.layout.innermost(self.along_terms);
-        let single = self.layout.width.len() == 1 && self.layout.terms.len() == 1;
-        let fours = view
-            .strides
-            .iter()
-            .enumerate()
-            .all(|(axis, stride)| if axis == near { *stride == 1 } else { stride % 4 == 0 });
-        let fits = spec.dtype == DType::F16
-            && spec.len.is_multiple_of(4)
-            && view.guards.is_empty()
-            && view.offset % 4 == 0
-            && module.slot(*buffer).is_none_or(|stride| stride.is_multiple_of(4));
-        (self.half && single && self.lanes == 4 && self.even.1 && fours && fits).then_some((*buffer, view))
-    }
-
-    /// Names the offsets that the thread reads first, and how far they advance with every tile.
-    fn start(&mut self, module: &mut WgslModule, buffer: BufferId, view: &View) {
-        let [width, terms] = [false, true].map(|of_terms| self.layout.innermost(of_terms));
-        let mut base = vec![module.number(&view.offset)];
-        for (axis, index) in self.batch.iter().enumerate() {
-            base.push(format!("{} * {index}", module.number(&view.strides[axis])));
-        }
-        if module.slot(buffer).is_some() {
-            base.push(module.word(Word::Slot(buffer)));
-        }
-        let base = module.bind("e", &base.join(" + "));
-        let (across, deep) = (module.number(&view.strides[width]), module.number(&view.strides[terms]));
-        for part in &self.parts {
-            let place = format!("({base} + {across} * {} + {deep} * {}) / 4u", part.x, part.deep);
-            self.places.push(module.variable(self.stem, &place));
-        }
-        self.step = module.bind("e", &format!("{deep} * {}u", self.depth / 4));
     }
 
     /// Groups of lanes per thread and tile.
@@ -172,11 +131,9 @@ impl<'p> Side<'p> {
             self.parts.push(part);
         }
         if self.half {
-            if let Some((buffer, view)) = self.plain(module) {
-                self.start(module, buffer, view);
-            }
             if at_once {
-                self.read(module, "0u", "var ");
+                let whole = self.even.1 || self.sizes.1 > self.depth;
+                self.read(module, "0u", "var ", whole);
             }
             return;
         }
@@ -191,6 +148,12 @@ impl<'p> Side<'p> {
                 if self.split == 1 { text } else { format!("({text}) + s * {}u", steps * self.width / 4) };
             self.columns.push(module.bind("e", &text));
         }
+    }
+
+    /// Declares the tile in workgroup memory, and the registers with their first piece.
+    pub fn declare_f16(&mut self, module: &mut WgslModule) {
+        module.global(&format!("var<workgroup> halves_{}: array<f16, {}>;", self.stem, self.f16_count()));
+        self.declare(module, "");
     }
 
     /// The value of registers before the first piece.
@@ -256,8 +219,8 @@ impl<'p> Side<'p> {
         }
         let mut x = module.bind("x", &format!("{} + {across}", self.first));
         if !self.even.0 {
-            let step = if self.along_terms { 1 } else { self.lanes };
-            x = module.bind("x", &format!("min({x}, {} - {step}u)", self.limit));
+            let last = self.last(&self.limit, !self.along_terms);
+            x = module.bind("x", &format!("min({x}, {last})"));
         }
         let column = self.column(module, &across, &deep);
         let index = self.axes(module, &x, false);
@@ -303,25 +266,27 @@ impl<'p> Side<'p> {
 
     /// Reads the first piece into registers.
     pub fn first(&self, module: &mut WgslModule) {
-        self.read(module, "0u", "");
+        let whole = self.even.1 || self.sizes.1 > self.depth;
+        self.read(module, "0u", "", whole);
     }
 
-    /// Reads the piece whose terms start at `start` into registers.
-    pub fn fetch(&self, module: &mut WgslModule, start: &str) {
-        self.places.iter().for_each(|place| line!(module, "{place} += {};", self.step));
-        self.read(module, start, "");
+    /// Whether tiles divide the terms.
+    pub fn divides_terms(&self) -> bool {
+        self.even.1
+    }
+
+    /// Reads the piece whose terms start at `start` into registers; `whole` if all its terms exist.
+    pub fn fetch(&self, module: &mut WgslModule, start: &str, whole: bool) {
+        self.read(module, start, "", whole);
     }
 
     /// Reads a piece; `var` precedes the registers' names.
-    fn read(&self, module: &mut WgslModule, start: &str, var: &str) {
-        if let (false, Some((buffer, _))) = (self.places.is_empty(), self.plain(module)) {
-            return self.read_halves(module, buffer, var);
-        }
+    fn read(&self, module: &mut WgslModule, start: &str, var: &str, whole: bool) {
         let mut last: Option<(&str, Option<String>, Vec<String>)> = None;
         for (number, part) in self.parts.iter().enumerate() {
             let (exists, terms) = match &last {
                 Some((deep, exists, terms)) if *deep == part.deep => (exists.clone(), terms.clone()),
-                _ => self.terms_at(module, start, &part.deep),
+                _ => self.terms_at(module, start, &part.deep, whole),
             };
             last = Some((&part.deep, exists.clone(), terms.clone()));
             let both = [&part.index, &terms];
@@ -339,14 +304,36 @@ impl<'p> Side<'p> {
     }
 
     /// Whether the terms of a group of lanes exist, and the index of each of their axes.
-    fn terms_at(&self, module: &mut WgslModule, start: &str, deep: &str) -> (Option<String>, Vec<String>) {
+    fn terms_at(
+        &self,
+        module: &mut WgslModule,
+        start: &str,
+        deep: &str,
+        whole: bool,
+    ) -> (Option<String>, Vec<String>) {
         let mut k = module.bind("k", &format!("{start} + {deep}"));
-        let exists = (!self.even.1).then(|| format!("{k} < {}", self.terms));
-        if !self.even.1 {
-            let step = if self.along_terms { self.lanes } else { 1 };
-            k = module.bind("k", &format!("min({k}, {} - {step}u)", self.terms));
+        let exists = (!whole).then(|| match self.ragged && self.along_terms {
+            // The last group has terms that do not exist.
+            true => {
+                let lanes = (0..self.lanes).map(|lane| format!("{k} + {lane}u < {}", self.terms));
+                format!("vec4<bool>({})", lanes.collect::<Vec<_>>().join(", "))
+            }
+            false => format!("{k} < {}", self.terms),
+        });
+        if !whole {
+            let last = self.last(&self.terms, self.along_terms);
+            k = module.bind("k", &format!("min({k}, {last})"));
         }
         (exists, self.axes(module, &k, true))
+    }
+
+    /// The last position along an axis, or the position of the last group if lanes lie along it.
+    fn last(&self, size: &str, in_groups: bool) -> String {
+        match (in_groups, self.ragged) {
+            (true, true) => format!("(({size} - 1u) & ~{}u)", self.lanes - 1),
+            (true, false) => format!("{size} - {}u", self.lanes),
+            (false, _) => format!("{size} - 1u"),
+        }
     }
 
     /// The operand at a point, as registers hold it.
@@ -375,16 +362,6 @@ impl<'p> Side<'p> {
             (false, _) => text,
             (true, 4) => format!("vec4<f16>({text})"),
             (true, _) => format!("f16({text})"),
-        }
-    }
-
-    /// Reads a piece of f16 data without conversion.
-    fn read_halves(&self, module: &mut WgslModule, buffer: BufferId, var: &str) {
-        let bound = module.bound(buffer);
-        module.take_halves(bound);
-        let name = module.at(bound).name.clone();
-        for (number, place) in self.places.iter().enumerate() {
-            line!(module, "{var}{}f{number} = {name}[{place}];", self.stem);
         }
     }
 
@@ -432,4 +409,22 @@ impl<'p> Side<'p> {
         let place = |part: usize| format!("tile[{column} + {}u]", start + part * apart);
         (0..held / 4).map(|part| module.bind(self.stem, &place(part))).collect()
     }
+}
+
+/// Whether rows of an operand in memory start at multiples of four elements, so that a group that begins in a row can
+/// be read whole.
+fn rows_in_fours(module: &WgslModule, layout: &OperandLayout, along_terms: bool) -> bool {
+    let mut loads = layout.operand.tape.iter().filter_map(|instr| match &instr.code {
+        Code::Load(buffer, view) => Some((*buffer, view)),
+        _ => None,
+    });
+    let (Some((buffer, view)), None) = (loads.next(), loads.next()) else { return false };
+    let near = layout.innermost(along_terms);
+    let strides = view.strides.iter().enumerate();
+    view.guards.is_empty()
+        && !layout.is_composed()
+        && view.offset % 4 == 0
+        && module.program.buffers[buffer.0 as usize].len.is_multiple_of(4)
+        && module.slot(buffer).is_none_or(|stride| stride.is_multiple_of(4))
+        && { strides }.all(|(axis, &stride)| if axis == near { stride == 1 } else { stride % 4 == 0 })
 }

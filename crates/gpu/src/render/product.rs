@@ -65,7 +65,7 @@ const fn choice(number: usize, rows: usize, columns: usize, split: usize) -> Cho
     Choice { tile: ProductTile { m: cost.m, n: cost.n, k: cost.k, rows, columns, split, form }, cost }
 }
 
-pub(crate) const TILES: [Choice; 7] = [
+pub(crate) const TILES: [Choice; 8] = [
     choice(0, 8, 8, 1),
     choice(1, 8, 4, 1),
     choice(2, 4, 4, 1),
@@ -73,22 +73,23 @@ pub(crate) const TILES: [Choice; 7] = [
     choice(4, 4, 4, 16),
     choice(5, 64, 64, 1),
     choice(6, 32, 32, 1),
+    choice(7, 32, 32, 1),
 ];
 
 impl Choice {
     /// The predicted cost of a product, in the model's unit.
-    fn cost(&self, product: &Product) -> f64 {
+    fn cost(&self, product: &Product, processors: usize) -> f64 {
         let (batches, rows, columns) = (product.batches(), product.rows(), product.columns());
-        self.cost.of(ProductSizes { batches, rows, columns, terms: product.terms() }, tiles::PROCESSORS)
+        self.cost.of(ProductSizes { batches, rows, columns, terms: product.terms() }, processors)
     }
 }
 
 impl ProductTile {
     /// The tile with the least predicted cost, by a fixed rule on the product's sizes; `half` is whether f16
-    /// tiles are available.
-    pub fn of(product: &Product, half: bool) -> ProductTile {
+    /// tiles are available, and `processors` share the work.
+    pub fn of(product: &Product, half: bool, processors: usize) -> ProductTile {
         let usable = TILES.iter().filter(|choice| half || choice.tile.form == ProductForm::Scalar);
-        let best = usable.min_by(|a, b| a.cost(product).total_cmp(&b.cost(product)));
+        let best = usable.min_by(|a, b| a.cost(product, processors).total_cmp(&b.cost(product, processors)));
         best.map_or(TILES[0].tile, |choice| choice.tile)
     }
 
@@ -205,9 +206,18 @@ fn multiply(
     right.put(module);
     module.line("workgroupBarrier();");
     line!(module, "let k1 = k0 + {}u;", tile.k);
-    line!(module, "if (k1 < {terms}) {{");
-    left.fetch(module, "k1");
-    right.fetch(module, "k1");
+    let divides = left.divides_terms() && right.divides_terms();
+    if !divides {
+        // Only the last step has terms that do not exist.
+        line!(module, "if (k1 + {}u <= {terms}) {{", tile.k);
+        left.fetch(module, "k1", true);
+        right.fetch(module, "k1", true);
+        line!(module, "}} else if (k1 < {terms}) {{");
+    } else {
+        line!(module, "if (k1 < {terms}) {{");
+    }
+    left.fetch(module, "k1", divides);
+    right.fetch(module, "k1", divides);
     module.line("}");
     for step in 0..tile.k / tile.split {
         let a = left.take(module, step, tile.m / tile.rows, tile.rows);

@@ -71,7 +71,7 @@ struct Sorting<'a> {
 
 /// The launches that sort.
 pub(super) fn dispatches(sort: &Sort, context: RenderContext) -> Vec<Dispatch> {
-    let RenderContext { program, slots, capabilities } = context;
+    let RenderContext { program, slots, capabilities, .. } = context;
     let dtype = program.buffers[sort.operand.0 as usize].dtype;
     let sorting = Sorting { sort, slots, capabilities, dtype };
     match sort.keys {

@@ -48,6 +48,9 @@ pub struct Contraction {
     pub lhs: Vec<IndexMap>,
     /// How each axis of the right operand is read.
     pub rhs: Vec<IndexMap>,
+    /// Whether a device may make a large f32 product out of products of f16 parts: quicker on tensor cores, and a
+    /// little less accurate. Gradients have it too.
+    pub high: bool,
 }
 
 impl Contraction {
@@ -60,6 +63,7 @@ impl Contraction {
             out: (0..b + 2).collect(),
             lhs: read([b, b + 2]),
             rhs: read([b + 2, b + 1]),
+            high: false,
         }
     }
 
@@ -125,7 +129,7 @@ impl Contraction {
             gone.push(solved);
             out.push(position);
         }
-        Contraction { sizes, out, lhs: upstream, rhs: other }.without_axes(&gone)
+        Contraction { sizes, out, lhs: upstream, rhs: other, high: self.high }.without_axes(&gone)
     }
 
     /// Drops axes that nothing reads any more, and renumbers the rest.

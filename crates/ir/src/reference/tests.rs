@@ -228,7 +228,7 @@ fn matmul() {
     let empty = |m, k, n| Op::Contract(Arc::new(Contraction::matmul(&[], m, k, n)));
     assert_eq!(floats(empty(2, 0, 1), &[(shape([2, 0]), &[]), (shape([0, 1]), &[])]), float(&[0.0, 0.0]));
     assert_eq!(floats(empty(0, 2, 1), &[(shape([0, 2]), &[]), (shape([2, 1]), &[1.0, 1.0])]), float(&[]));
-    let numbers = Contraction { sizes: vec![], out: vec![], lhs: vec![], rhs: vec![] };
+    let numbers = Contraction { sizes: vec![], out: vec![], lhs: vec![], rhs: vec![], high: false };
     assert_eq!(
         floats(Op::Contract(Arc::new(numbers)), &[(shape([]), &[3.0]), (shape([]), &[4.0])]),
         float(&[12.0])
@@ -242,6 +242,7 @@ fn convolution(sizes: [usize; 2], (a, b): (i64, i64), offset: i64, divisor: i64)
         out: vec![0],
         lhs: vec![IndexMap { terms: vec![(0, a), (1, b)], offset, divisor }],
         rhs: vec![IndexMap::axis(1)],
+        high: false,
     }))
 }
 
@@ -281,7 +282,7 @@ fn contraction_agrees_with_counting() {
         if !whole(&lhs, &ls) || !whole(&rhs, &rs) {
             continue;
         }
-        let c = Contraction { sizes: sizes.clone(), out: vec![2, 0], lhs, rhs };
+        let c = Contraction { sizes: sizes.clone(), out: vec![2, 0], lhs, rhs, high: false };
         let l: Vec<f64> = (0..ls[0] * ls[1]).map(|i| (i + 1) as f64).collect();
         let r: Vec<f64> = (0..rs[0]).map(|i| (i as f64) - 2.5).collect();
         let read = |maps: &[IndexMap], sizes: &[usize], x: &[f64], at: [usize; 3]| {

@@ -247,6 +247,7 @@ fn scan(head: &str, arguments: &str, body: Graph, outputs: Vec<NodeId>) -> Optio
 
 /// `a=4 b=8 c=16; a c; c b -> a b`
 fn contraction(text: &str) -> Option<Contraction> {
+    let (text, high) = text.strip_suffix("; high").map_or((text, false), |text| (text, true));
     let (axes, rest) = text.split_once(';')?;
     let (operands, out) = rest.split_once("->")?;
     let (lhs, rhs) = operands.split_once(';')?;
@@ -262,7 +263,7 @@ fn contraction(text: &str) -> Option<Contraction> {
         text.split_whitespace().map(|map| index_map(map, &axis)).collect()
     };
     let out = out.split_whitespace().map(axis).collect::<Option<Vec<usize>>>()?;
-    Some(Contraction { out, lhs: maps(lhs)?, rhs: maps(rhs)?, sizes })
+    Some(Contraction { out, lhs: maps(lhs)?, rhs: maps(rhs)?, sizes, high })
 }
 
 /// `2a+b-1`, or `(2a+b-1)/2`

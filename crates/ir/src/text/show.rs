@@ -107,7 +107,8 @@ fn sum_of_products(contraction: &Contraction) -> String {
     let maps = |maps: &[IndexMap]| maps.iter().map(index_map).collect::<Vec<_>>().join(" ");
     let out: Vec<String> = contraction.out.iter().map(|&axis| letter(axis)).collect();
     let [lhs, rhs] = [&contraction.lhs, &contraction.rhs].map(|all| maps(all));
-    format!("{}; {lhs}; {rhs} -> {}", sizes.join(" "), out.join(" "))
+    let high = if contraction.high { "; high" } else { "" };
+    format!("{}; {lhs}; {rhs} -> {}{high}", sizes.join(" "), out.join(" "))
 }
 
 /// `2a+b-1`, or `(2a+b-1)/2`.

@@ -34,6 +34,7 @@ fn products_by_other_maps() {
         out: vec![1, 0],
         lhs: vec![axis(2), axis(0)],
         rhs: vec![axis(1), axis(2)],
+        high: false,
     };
     let samples = [Sample::random(&mut draw, [4, 3]), Sample::random(&mut draw, [2, 4])];
     check("turned", &samples, |graph, x| graph.contract(turned.clone(), x[0], x[1]));
@@ -43,14 +44,22 @@ fn products_by_other_maps() {
         out: vec![0, 1, 2],
         lhs: vec![axis(1), axis(3)],
         rhs: vec![axis(0), axis(3), axis(2)],
+        high: false,
     };
     let samples = [Sample::random(&mut draw, [3, 5]), Sample::random(&mut draw, [2, 5, 4])];
     check("shared operand", &samples, |graph, x| graph.contract(shared.clone(), x[0], x[1]));
     // Every axis is kept, or none is.
-    let outer = Contraction { sizes: vec![3, 2], out: vec![0, 1], lhs: vec![axis(0)], rhs: vec![axis(1)] };
+    let outer = Contraction {
+        sizes: vec![3, 2],
+        out: vec![0, 1],
+        lhs: vec![axis(0)],
+        rhs: vec![axis(1)],
+        high: false,
+    };
     let samples = [Sample::random(&mut draw, [3]), Sample::random(&mut draw, [2])];
     check("outer", &samples, |graph, x| graph.contract(outer.clone(), x[0], x[1]));
-    let inner = Contraction { sizes: vec![3], out: vec![], lhs: vec![axis(0)], rhs: vec![axis(0)] };
+    let inner =
+        Contraction { sizes: vec![3], out: vec![], lhs: vec![axis(0)], rhs: vec![axis(0)], high: false };
     let samples = [Sample::random(&mut draw, [3]), Sample::random(&mut draw, [3])];
     check("inner", &samples, |graph, x| graph.contract(inner.clone(), x[0], x[1]));
 }
@@ -105,6 +114,7 @@ impl Convolution {
             out: vec![0, 1, 2, 3, 4],
             lhs: vec![axis(0), axis(1), axis(5), window(3, 6), window(4, 7)],
             rhs: vec![axis(1), axis(2), axis(5), axis(6), axis(7)],
+            high: false,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Tokens, one after the other, for one text or for several at once.
 
+use super::flow::Flow;
+use super::kernels::DrawSettings;
 use super::{Cache, Sampler, Sampling};
 use crate::error::{Error, Result};
 use crate::model::Transformer;
@@ -27,6 +29,11 @@ impl<'a> Generator<'a> {
     /// With an empty text.
     pub fn new(model: &'a Transformer, sampling: Sampling) -> Result<Generator<'a>> {
         Ok(Generator { texts: TextBatch::new(model, sampling, 1)? })
+    }
+
+    /// Makes room for so many tokens in all, at most the context: with that, memory and plans do not grow on the way.
+    pub fn reserve(&mut self, tokens: usize) -> Result<()> {
+        self.texts.reserve(tokens)
     }
 
     /// Appends tokens to the text: a prompt, or what somebody else says. An error, and nothing changed, if they are more
@@ -58,6 +65,9 @@ impl Iterator for Generator<'_> {
 /// Goes on with several texts side by side: one run of the model draws a token of each. Each is drawn as if it were
 /// alone.
 ///
+/// Tokens are drawn on the device and fed back there. A GPU is a few tokens ahead of what [`TextBatch::next_tokens`]
+/// gives; what it is ahead by is forgotten when a text ends or gets more tokens.
+///
 /// ```
 /// use farad_lm::{ModelOptions, Sampling, TextBatch, Transformer};
 /// let options = ModelOptions { layers: 1, heads: 2, width: 8, context: 8, vocabulary: 10, ..Default::default() };
@@ -74,26 +84,47 @@ pub struct TextBatch<'a> {
     model: &'a Transformer,
     cache: Cache,
     texts: Vec<TextState>,
+    /// How tokens are drawn on the device; none: the host draws them.
+    draws: Option<DrawSettings>,
+    /// What the device is ahead by.
+    flow: Option<Flow>,
 }
 
 /// One text under way.
-struct TextState {
+pub(super) struct TextState {
     sampler: Sampler,
     /// The last tokens, given and drawn, as many as the context has places at most.
     tokens: Vec<u32>,
     /// How many of them, from the end, the cache has not seen.
     fresh: usize,
+    /// How many tokens were drawn.
+    pub drawn: u32,
     /// Nothing more is drawn.
-    ended: bool,
+    pub ended: bool,
 }
 
 impl<'a> TextBatch<'a> {
     /// With so many empty texts. All draw from the same random numbers.
     pub fn new(model: &'a Transformer, sampling: Sampling, count: usize) -> Result<TextBatch<'a>> {
-        let sampler = Sampler::new(sampling)?;
-        let state = |_| TextState { sampler: sampler.clone(), tokens: Vec::new(), fresh: 0, ended: false };
+        let (sampler, vocabulary) = (Sampler::new(sampling)?, model.options().vocabulary);
+        let state = |_| {
+            let sampler = sampler.clone();
+            TextState { sampler, tokens: Vec::new(), fresh: 0, drawn: 0, ended: false }
+        };
         let texts = (0..count).map(state).collect();
-        Ok(TextBatch { model, cache: Cache::of_texts(model, count)?, texts })
+        let cache = Cache::of_texts(model, count)?;
+        // Penalties need the text, which the host has.
+        let on_device = sampling.repetition_penalty == 1.0
+            && vocabulary <= DrawSettings::MOST_TOKENS
+            && cache.suits_tokens();
+        let draws =
+            on_device.then(|| DrawSettings::new(&sampling, vocabulary, &model.device())).transpose()?;
+        Ok(TextBatch { model, cache, texts, draws, flow: None })
+    }
+
+    /// Makes room for so many tokens of each text, at most the context: with that, memory and plans do not grow on the way.
+    pub fn reserve(&mut self, tokens: usize) -> Result<()> {
+        self.cache.reserve(tokens.min(self.model.options().context))
     }
 
     /// Appends tokens to a text. An error, and nothing changed, if they are more than the context has places, or if the
@@ -109,6 +140,9 @@ impl<'a> TextBatch<'a> {
         let state = &mut self.texts[text];
         state.tokens.extend(tokens);
         state.fresh += tokens.len();
+        if !tokens.is_empty() {
+            self.flow = None;
+        }
         Ok(())
     }
 
@@ -127,16 +161,47 @@ impl<'a> TextBatch<'a> {
         if self.texts.iter().any(|state| !state.ended && state.tokens.is_empty()) {
             return Err(Error::NoTokens);
         }
+        if let (Some(draws), Some(flow)) = (&self.draws, &mut self.flow)
+            && let Some(tokens) = flow.next(self.model, &mut self.cache, draws, &self.texts)?
+        {
+            return self.accept(&tokens, true);
+        }
+        self.flow = None;
         for text in 0..self.texts.len() {
             if !self.texts[text].ended && self.texts[text].fresh > self.cache.room_of(text) {
                 self.slide(text);
             }
         }
         let new: Vec<&[u32]> = self.texts.iter().map(TextState::unseen).collect();
-        let logits = self.cache.advance_texts(self.model, &new)?;
-        let mut drawn = Vec::with_capacity(logits.len());
-        for (state, logits) in self.texts.iter_mut().zip(&logits) {
-            drawn.push(if state.ended { None } else { Some(state.draw(logits)?) });
+        match &self.draws {
+            Some(draws) => {
+                let chunks = self.cache.take_in(self.model, &new)?;
+                let (flow, tokens) = Flow::start(chunks, &self.cache, draws, &self.texts)?;
+                self.flow = Some(flow);
+                self.accept(&tokens, false)
+            }
+            None => {
+                let logits = self.cache.advance_texts(self.model, &new)?;
+                let states = self.texts.iter_mut().zip(&logits);
+                states.map(|(state, logits)| state.draw(logits)).collect()
+            }
+        }
+    }
+
+    /// Appends what the device drew. `counted`: whether the step that drew it put an earlier token into the cache.
+    fn accept(&mut self, tokens: &[i32], counted: bool) -> Result<Vec<Option<u32>>> {
+        let mut drawn = Vec::with_capacity(tokens.len());
+        for (text, (state, &token)) in self.texts.iter_mut().zip(tokens).enumerate() {
+            if state.ended {
+                drawn.push(None);
+                continue;
+            }
+            let token = u32::try_from(token).map_err(|_| Error::NotANumber { token: (-1 - token) as u32 })?;
+            if counted {
+                self.cache.count(text);
+            }
+            state.append(token);
+            drawn.push(Some(token));
         }
         Ok(drawn)
     }
@@ -162,10 +227,18 @@ impl TextState {
         }
     }
 
-    fn draw(&mut self, logits: &[f32]) -> Result<u32> {
+    fn draw(&mut self, logits: &[f32]) -> Result<Option<u32>> {
+        if self.ended {
+            return Ok(None);
+        }
         let token = self.sampler.sample(logits, &self.tokens)?;
+        self.append(token);
+        Ok(Some(token))
+    }
+
+    fn append(&mut self, token: u32) {
         self.tokens.push(token);
         self.fresh = 1;
-        Ok(token)
+        self.drawn += 1;
     }
 }

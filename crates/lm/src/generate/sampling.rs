@@ -59,11 +59,11 @@ impl Sampling {
 pub struct Sampler {
     sampling: Sampling,
     /// How many were drawn: the place of the next random number.
-    drawn: u64,
+    drawn: u32,
 }
 
 /// Random numbers of this stream, apart from those that tensors draw.
-const STREAM: u32 = 0x746f_6b65;
+pub(super) const STREAM: u32 = 0x746f_6b65;
 
 impl Sampler {
     /// At the beginning of its random numbers.
@@ -86,20 +86,12 @@ impl Sampler {
         }
         let mut scores = logits.to_vec();
         self.penalize(&mut scores, text);
-        if self.sampling.temperature == 0.0 {
-            return Ok(likeliest(&scores));
-        }
-        let chosen = self.candidates(&scores);
-        let total: f64 = chosen.iter().map(|(_, weight)| weight).sum();
-        let mut rest = self.uniform() * total;
-        for &(token, weight) in &chosen {
-            rest -= weight;
-            if rest < 0.0 {
-                return Ok(token);
-            }
-        }
-        // Rounding left a little over.
-        Ok(chosen.last().map_or_else(|| likeliest(&scores), |&(token, _)| token))
+        let Sampling { temperature, top_k, top_p, seed, .. } = self.sampling;
+        let seed = [seed as u32, (seed >> 32) as u32];
+        let choice = Choice { temperature, top_k, top_p, seed };
+        let token = choice.token(&scores, self.drawn);
+        self.drawn = self.drawn.wrapping_add(1);
+        u32::try_from(token).map_err(|_| Error::NotANumber { token: (-1 - token) as u32 })
     }
 
     fn penalize(&self, scores: &mut [f32], text: &[u32]) {
@@ -115,45 +107,79 @@ impl Sampler {
             }
         }
     }
+}
 
-    /// Tokens that may be drawn with their weights, the likeliest first.
-    fn candidates(&self, scores: &[f32]) -> Vec<(u32, f64)> {
-        let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let weight = |score: f32| match score == top {
-            // Differences of infinities are none.
-            true => 1.0,
-            false => ((score as f64 - top as f64) / self.sampling.temperature as f64).exp(),
-        };
-        let mut all: Vec<(u32, f64)> =
-            scores.iter().enumerate().map(|(token, &score)| (token as u32, weight(score))).collect();
-        let Sampling { top_k, top_p, .. } = self.sampling;
-        if top_k == 0 && top_p >= 1.0 {
-            return all;
+/// How one token is drawn; what `draw_tokens.wgsl` does on a GPU.
+///
+/// Every token that may be drawn gets a random number of its own (Gumbel), and the largest sum with its logit wins. So a
+/// draw needs no order of the tokens, and equals may all be drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub temperature: f32,
+    pub top_k: usize,
+    pub top_p: f32,
+    pub seed: [u32; 2],
+}
+
+/// What a probability of one counts for: probabilities are added as whole numbers, so that no order of adding matters.
+const WHOLE: f32 = (1 << 28) as f32;
+
+impl Choice {
+    /// The token, as one of so many that the text has drawn; below zero, `-1 -` the first whose logit is not a number.
+    pub fn token(&self, logits: &[f32], drawn: u32) -> i32 {
+        if let Some(token) = logits.iter().position(|x| x.is_nan()) {
+            return -1 - token as i32;
         }
-        // Equals by their numbers, so that the order depends on nothing else.
-        let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if (1..all.len()).contains(&top_k) {
-            all.select_nth_unstable_by(top_k - 1, order);
-            all.truncate(top_k);
+        if self.temperature == 0.0 {
+            return likeliest(logits) as i32;
         }
-        all.sort_unstable_by(order);
-        let bound = top_p as f64 * all.iter().map(|(_, weight)| weight).sum::<f64>();
-        let mut sum = 0.0;
-        let kept = all.iter().position(|(_, weight)| {
-            sum += weight;
-            sum >= bound
-        });
-        all.truncate(kept.map_or(all.len(), |last| last + 1));
-        all
+        let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        // Differences of infinities are none.
+        let scaled = |x: f32| if x == top { 0.0 } else { (x - top) / self.temperature };
+        let least = self.least(logits, scaled);
+        let (mut best, mut highest) = (0, f32::NEG_INFINITY);
+        let mut words = [0; 4];
+        for (token, &x) in logits.iter().enumerate() {
+            if token % 4 == 0 {
+                words = philox::block([token as u32 / 4, drawn, STREAM, 0], self.seed);
+            }
+            if x < least {
+                continue;
+            }
+            let share = ((words[token % 4] >> 9) as f32 + 0.5) * f32::EPSILON;
+            let score = scaled(x) - (-share.ln()).ln();
+            if score > highest {
+                (best, highest) = (token, score);
+            }
+        }
+        best as i32
     }
 
-    /// From 0 to below 1, another one each time.
-    fn uniform(&mut self) -> f64 {
-        let (seed, drawn) = (self.sampling.seed, self.drawn);
-        let counter = [drawn as u32, (drawn >> 32) as u32, STREAM, 0];
-        let [a, b, ..] = philox::block(counter, [seed as u32, (seed >> 32) as u32]);
-        self.drawn += 1;
-        (((a as u64) << 32 | b as u64) >> 11) as f64 / (1u64 << 53) as f64
+    /// The smallest logit that may be drawn.
+    fn least(&self, logits: &[f32], scaled: impl Fn(f32) -> f32) -> f32 {
+        let only_k = (1..logits.len()).contains(&self.top_k);
+        if !only_k && self.top_p >= 1.0 {
+            return f32::NEG_INFINITY;
+        }
+        let mut all = logits.to_vec();
+        let order = |a: &f32, b: &f32| b.total_cmp(a);
+        let mut least = f32::NEG_INFINITY;
+        if only_k {
+            least = *all.select_nth_unstable_by(self.top_k - 1, order).1;
+            all.retain(|&x| x >= least);
+        }
+        if self.top_p >= 1.0 {
+            return least;
+        }
+        all.sort_unstable_by(order);
+        let weight = |x: f32| (scaled(x).exp() * WHOLE) as u64;
+        let bound = f64::from(self.top_p) * all.iter().map(|&x| weight(x)).sum::<u64>() as f64;
+        let mut sum = 0;
+        let last = all.iter().find(|&&x| {
+            sum += weight(x);
+            sum as f64 >= bound
+        });
+        last.copied().unwrap_or(least)
     }
 }
 

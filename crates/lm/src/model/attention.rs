@@ -40,6 +40,11 @@ impl SelfAttention {
         })
     }
 
+    /// Heads of queries.
+    pub(crate) fn heads(&self) -> usize {
+        self.heads
+    }
+
     /// How many tokens a token sees, itself included; none: all before it.
     pub(crate) fn window(&self) -> Option<usize> {
         self.window

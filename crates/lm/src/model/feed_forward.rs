@@ -35,6 +35,13 @@ impl FeedForward {
     }
 }
 
+impl FeedForward {
+    /// What stands between the products.
+    pub(crate) fn activation(&self) -> Activation {
+        self.activation
+    }
+}
+
 impl Layer for FeedForward {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {

@@ -1,6 +1,9 @@
 //! Tokenizers of Hugging Face, from a `tokenizer.json`. The file's text travels in the checkpoint.
 
+use std::cell::Cell;
+use std::panic::UnwindSafe;
 use std::path::Path;
+use std::sync::Once;
 
 use tokenizers::Tokenizer;
 
@@ -23,7 +26,7 @@ impl Foreign {
     /// From the text of such a file.
     pub fn new(json: String) -> Result<Foreign> {
         // The library panics at some damaged files.
-        let parsed = std::panic::catch_unwind(|| json.parse::<Tokenizer>());
+        let parsed = quietly(|| json.parse::<Tokenizer>());
         let tokenizer = parsed.map_err(|_| wrong("its parts do not fit together".into()))?.map_err(wrong)?;
         Ok(Foreign { json, tokenizer })
     }
@@ -107,4 +110,26 @@ mod tests {
         assert_eq!(back.encode(b"cat").expect("encodes"), [2]);
         assert!(Tokenizer::learn(&TokenizerKind::File("/nowhere.json".into()), b"", 0).is_err());
     }
+}
+
+thread_local! {
+    /// Whether panics of this thread are caught and become errors.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Catches a panic, whose text nobody sees. Other threads' panics are told as ever.
+fn quietly<T>(body: impl FnOnce() -> T + UnwindSafe) -> std::thread::Result<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let result = std::panic::catch_unwind(body);
+    QUIET.set(false);
+    result
 }

@@ -107,7 +107,8 @@ pub fn write(run: &Run, outcome: &LmReportInputs) -> Result<()> {
 
 fn page(run: &Run, outcome: &LmReportInputs) -> Result<String> {
     let LmReportInputs { settings, breakdown, .. } = outcome;
-    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
+    let events = Events::read(run.events_path())?;
+    let (seconds, ranks) = (Events::training_seconds(&events), Events::on_ranks(&events));
     let (rate, decay, warm) = (settings.learning_rate, settings.weight_decay, settings.warm_up);
     let (batch, accumulate) = (settings.batch, settings.accumulate);
     let mut page = Page::with_result("Language model", &outcome.sentence());
@@ -127,7 +128,7 @@ fn page(run: &Run, outcome: &LmReportInputs) -> Result<String> {
         ("updates", count(outcome.updates)),
         ("seed", settings.seed.to_string()),
         ("device", outcome.device.to_string()),
-        ("training time", format!("{seconds:.1} s, validation included")),
+        ("training time", format!("{seconds:.1} s{ranks}, validation included")),
         ("speed", outcome.pace().unwrap_or_else(|| "too few updates to say".into())),
     ]);
     if !outcome.sample.is_empty() {

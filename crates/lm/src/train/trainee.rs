@@ -158,6 +158,10 @@ impl Trainee for LanguageModel {
         Ok(Some(kept))
     }
 
+    fn gather(&mut self) -> Result<()> {
+        Ok(self.trainer.gather()?)
+    }
+
     fn save(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         self.trainer.put(checkpoint)?;
         let (vocabulary, random) = (self.vocabulary(), self.trainer.device().random_state());

@@ -65,7 +65,7 @@ impl Trainer {
         let model = settings.new_model(published, device)?;
         device.set_random_state(of_rank(RandomState { seed: settings.seed, counter: 0 }, group));
         let mut optimizer = made(settings, &model);
-        optimizer.distribute(group);
+        optimizer.distribute(group, settings.course.ranks())?;
         let (batch, context) = (settings.batch, settings.model.context);
         let windows =
             Windows::new(&parts.train, "the training text", batch, context, settings.seed)?.shard(group)?;
@@ -166,6 +166,11 @@ impl Trainer {
     /// Gives all ranks the weights of rank 0.
     pub fn synchronize(&mut self) -> Result<()> {
         Ok(self.optimizer.synchronize()?)
+    }
+
+    /// Brings what other ranks keep of the optimizer to all of them, for [`Trainer::put`].
+    pub fn gather(&mut self) -> Result<()> {
+        Ok(self.optimizer.gather()?)
     }
 
     /// Puts the model and the optimizer into a checkpoint.

@@ -7,7 +7,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use farad::TrainError;
-use farad::data::{Array, Column, Csv, Dataset, Elements, NamedSet, Opened, Random, SampleForm, TargetKind};
+use farad::data::{
+    Array, Column, ColumnForm, Csv, Dataset, Elements, NamedSet, Opened, Random, SampleForm, TargetKind,
+};
 
 use super::ClassifierSettings;
 use crate::error::{Error, Result};
@@ -164,10 +166,17 @@ impl HostSamples {
 
     /// Splits off a fraction of the samples, in an order from the seed.
     fn cut(self, share: f64, seed: u64, stream: u32) -> (HostSamples, HostSamples) {
-        let order = Random::at(seed, stream, 0).permutation(self.len());
-        let kept = self.len() - ((share * self.len() as f64).round() as usize).clamp(1, self.len() - 1);
-        (self.picked(&order[..kept]), self.picked(&order[kept..]))
+        let (kept, cut) = cut(self.len(), share, seed, stream);
+        (self.picked(&kept), self.picked(&cut))
     }
+}
+
+/// The numbers of samples that stay, and of a fraction that is split off; there are at least two.
+fn cut(samples: usize, share: f64, seed: u64, stream: u32) -> (Vec<usize>, Vec<usize>) {
+    let mut order = Random::at(seed, stream, 0).permutation(samples);
+    let kept = samples - ((share * samples as f64).round() as usize).clamp(1, samples - 1);
+    let cut = order.split_off(kept);
+    (order, cut)
 }
 
 /// A set, split into three parts.
@@ -229,7 +238,7 @@ impl ClassifierData {
             return Err(Error::OneClass { classes: 1 });
         }
         let (columns, target) = match settings.task_kind() {
-            TaskKind::Table => table(settings).columns(&settings.data)?,
+            TaskKind::Table => table(settings)?.columns(&settings.data)?,
             _ => (vec![], String::new()),
         };
         Ok(ClassifierData { train, validation, test, classes, columns, target })
@@ -258,7 +267,10 @@ fn sets(settings: &mut ClassifierSettings) -> Result<(Vec<HostSamples>, Vec<Stri
     let path = place(task, &settings.data)?;
     // The run may be opened later from another folder.
     settings.data = std::path::absolute(&path).unwrap_or(path.clone()).display().to_string();
-    match task.set().open(&path, &table(settings))? {
+    if task == TaskKind::Table && settings.rules.is_empty() {
+        settings.rules = rules(settings, &path)?;
+    }
+    match task.set().open(&path, &table(settings)?)? {
         Opened::Parts { train, test } => Ok((vec![part(&train)?, part(&test)?], train.classes().to_vec())),
         Opened::Whole(whole) => Ok((vec![part(&whole)?], whole.classes().to_vec())),
     }
@@ -302,7 +314,23 @@ fn place(task: TaskKind, asked: &str) -> Result<PathBuf> {
     }
 }
 
-fn table(settings: &ClassifierSettings) -> Csv {
+/// The rules of a table's columns, from the rows that are not held back for the test; none if all columns are numbers
+/// without empty fields.
+fn rules(settings: &ClassifierSettings, path: &Path) -> Result<Vec<String>> {
+    let csv = table(settings)?;
+    let rows = csv.rows(path)?;
+    if rows < 2 {
+        return Ok(vec![]);
+    }
+    let (learned, _) = cut(rows, settings.test, settings.seed as u64, TEST);
+    let found = csv.find_rules(path, Some(&learned), false)?;
+    if found.iter().all(|rule| rule.form == ColumnForm::Number && !rule.marked) {
+        return Ok(vec![]);
+    }
+    Ok(found.iter().map(|rule| serde_json::to_string(rule).expect("a rule is a JSON object")).collect())
+}
+
+fn table(settings: &ClassifierSettings) -> Result<Csv> {
     let column = |text: &str| Column::Name(text.into());
     let mut csv = Csv::new().kind(TargetKind::Class);
     if !settings.header {
@@ -311,7 +339,8 @@ fn table(settings: &ClassifierSettings) -> Csv {
     if !settings.target.is_empty() {
         csv = csv.target(column(&settings.target));
     }
-    settings.ignore.iter().fold(csv, |csv, name| csv.ignore(column(name)))
+    let csv = csv.rules(settings.column_rules()?);
+    Ok(settings.ignore.iter().fold(csv, |csv, name| csv.ignore(column(name))))
 }
 
 #[cfg(test)]

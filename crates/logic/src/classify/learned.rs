@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use farad::TrainError;
+use farad::data::ColumnRule;
 use farad::run::{Run, Value};
 use farad_circuit::{Meta, Netlist};
 
@@ -92,7 +93,11 @@ impl LearnedClassifier {
         known.insert("classes".into(), self.classes.clone().into());
         known.insert("thresholds".into(), if shared { lists[0].clone() } else { lists.into() });
         if !self.columns.is_empty() {
-            known.insert("columns".into(), self.columns.clone().into());
+            // What a circuit reads are the numbers of a row: a word is several of them.
+            let rules = self.settings.column_rules()?;
+            let names: Vec<String> = rules.iter().flat_map(ColumnRule::names).collect();
+            let names = if names.is_empty() { self.columns.clone() } else { names };
+            known.insert("columns".into(), names.into());
         }
         if self.settings.task_kind().is_picture() {
             known.insert("channels".into(), channels.into());

@@ -3,6 +3,7 @@
 //! Invariant: the class is that of the circuit that `farad eval` judges; probabilities are available if votes
 //! are counted.
 
+use farad::data::ColumnRule;
 use farad::run::Run;
 use farad::train::{Inputs, Outputs, Prediction, Predictor, Signature, TrainError};
 use farad::{DType, Tensor};
@@ -133,12 +134,18 @@ fn signature(learned: &LearnedClassifier) -> Result<Signature> {
                 let data = ClassifierData::open(&mut learned.settings.clone())?;
                 (columns, target) = (data.columns, data.target);
             }
-            if columns.len() != channels {
+            let rules = learned.settings.column_rules()?;
+            let features = if rules.is_empty() {
+                columns.len()
+            } else {
+                rules.iter().flat_map(ColumnRule::names).count()
+            };
+            if features != channels {
                 let (found, wanted) = (format!("{} columns", columns.len()), channels.to_string());
                 return Err(TrainError::SampleShape { found, wanted }.into());
             }
             let targets = if target.is_empty() { vec![] } else { vec![target] };
-            Inputs::Table { columns, targets, header: learned.settings.header, bits: false, rules: vec![] }
+            Inputs::Table { columns, targets, header: learned.settings.header, bits: false, rules }
         }
     };
     Ok(Signature { inputs, outputs: Outputs::Classes(learned.classes.clone()) })

@@ -384,7 +384,8 @@ fn tables(netlist: &Netlist) -> String {
 fn facts(run: &Run, verdict: &ClassifierVerdict) -> Result<Vec<(&'static str, String)>> {
     let ClassifierVerdict { learned, netlist, simplified, .. } = verdict;
     let settings = &learned.settings;
-    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
+    let events = Events::read(run.events_path())?;
+    let (seconds, ranks) = (Events::training_seconds(&events), Events::on_ranks(&events));
     let (before, after) = (Statistics::of(netlist), Statistics::of(simplified));
     let validation = learned.validation.map_or("–".into(), |share| format!("{:.2} %", 100.0 * share));
     let (encoding, head) = (learned.network.encoding(), learned.network.head());
@@ -440,6 +441,6 @@ fn facts(run: &Run, verdict: &ClassifierVerdict) -> Result<Vec<(&'static str, St
         ("proved equal", if verdict.proved { "yes".into() } else { "no".to_string() }),
         ("seed", settings.seed.to_string()),
         ("device", settings.device.clone()),
-        ("training time", format!("{seconds:.1} s")),
+        ("training time", format!("{seconds:.1} s{ranks}")),
     ])
 }

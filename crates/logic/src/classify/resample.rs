@@ -75,6 +75,7 @@ fn clear(optimizer: &mut dyn AnyOptimizer, cleared: &[(usize, Vec<usize>)]) -> R
         .iter()
         .flat_map(|(place, rows)| [0, 1].map(|n| (format!("moment.{n}.{place}"), rows)))
         .collect();
+    optimizer.gather()?;
     let mut state = optimizer.state()?;
     for (name, tensor) in &mut state {
         let Some(rows) = rows.get(name) else { continue };

@@ -1,6 +1,7 @@
 //! Everything about the training of a logic network that a user may set, one row each. A task and a model give the
 //! defaults; a run's `config.toml` has these keys.
 
+use farad::data::ColumnRule;
 use farad::run::Run;
 use farad::train::LoopSettings;
 use farad::train::settings::{NumberRange, SettingsTable as _, Takes, no_choice};
@@ -66,6 +67,7 @@ farad::train::settings! {
         target: String = String::new(), Takes::Text, "The column of a table that is learned, by name or number; the last if empty.";
         ignore: Vec<String> = vec![], Takes::Texts, "Columns of a table to leave out, by name or number.";
         header: bool = true, Takes::Truth, "Whether a table's first line names the columns.";
+        #[later] rules: Vec<String> = vec![], Takes::Texts, "How a table's columns become numbers where they are words, dates or have empty fields; found when the run is made.";
         #[later] repair: String = "never".into(), Takes::one_of(["never", "small", "always"]), "Whether a discrete search for a better circuit follows training: never, if the circuit is small, or always. `farad repair` does it later.";
         simplify_seconds: i64 = 20, Takes::Whole(0, 1 << 20), "Seconds that simplification may take.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
@@ -149,6 +151,17 @@ impl ClassifierSettings {
         let mut settings = ClassifierSettings::default();
         settings.take_config(run.config())?;
         Ok(settings)
+    }
+
+    /// How a table's columns become numbers; none if all are numbers.
+    pub fn column_rules(&self) -> Result<Vec<ColumnRule>> {
+        let rule = |text: &String| {
+            serde_json::from_str(text).map_err(|_| {
+                let (key, wanted) = ("rules".into(), "rules of columns as the run was made with".into());
+                farad::TrainError::Setting { key, wanted, found: text.clone() }.into()
+            })
+        };
+        self.rules.iter().map(rule).collect()
     }
 
     /// What is learned.

@@ -169,6 +169,10 @@ impl Trainee for Classifier {
         Ok(None)
     }
 
+    fn gather(&mut self) -> farad::Result<()> {
+        Ok(self.trainer.gather()?)
+    }
+
     fn save(&self, checkpoint: &mut Checkpoint) -> farad::Result<()> {
         self.trainer.put(checkpoint)?;
         checkpoint.put_all("best", self.kept.clone());

@@ -77,7 +77,7 @@ impl ClassifierTrainer {
             return Err(farad::Error::from(TrainError::SmallBatch { batch, ranks }).into());
         }
         self.group = group.clone();
-        self.optimizer.distribute(group);
+        self.optimizer.distribute(group, self.settings.course.ranks())?;
         Ok(self)
     }
 
@@ -220,6 +220,11 @@ impl ClassifierTrainer {
         let cpu = Device::cpu();
         let state = self.network.state();
         state.into_iter().map(|(name, tensor)| Ok((name, tensor.detach()?.to_device(&cpu)?))).collect()
+    }
+
+    /// Brings what other ranks keep of the optimizer to all of them, for [`ClassifierTrainer::put`].
+    pub fn gather(&mut self) -> Result<()> {
+        Ok(self.optimizer.gather()?)
     }
 
     /// Stores network and optimizer in a checkpoint.

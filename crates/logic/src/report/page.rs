@@ -15,7 +15,8 @@ use crate::train::{Configuration, LearnedAutomata};
 pub fn text(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> Result<String> {
     let Configuration { recipe, device, seeds, settings } = &learned.configuration;
     let mut page = Page::new(recipe.name, &recipe.about);
-    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
+    let events = Events::read(run.events_path())?;
+    let (seconds, ranks) = (Events::training_seconds(&events), Events::on_ranks(&events));
     let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
     let proved = verdicts.iter().filter(|verdict| verdict.proved).count();
     let of = verdicts.len();
@@ -42,7 +43,7 @@ pub fn text(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> R
         ),
         (if seeds.len() == 1 { "seed" } else { "seeds" }, list(seeds)),
         ("device", device.clone()),
-        ("training time", format!("{seconds:.1} s")),
+        ("training time", format!("{seconds:.1} s{ranks}")),
         ("to train it again", format!("`{}`", command(learned))),
     ]);
     results(&mut page, verdicts);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use farad::Device;
+use farad::group::{Group, share};
 use farad::run::{Run, Table, Value, count, json};
 use farad::train::settings::{Setting, SettingsTable as _, no_choice};
 use farad::train::{Asked, Measure, Outcome, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit};
@@ -40,6 +41,10 @@ impl TrainingKind for Automata {
         });
         let own = own::TASKS.iter().map(|task| Subject::new(task.name, task.about));
         published.chain(own).collect()
+    }
+
+    fn is_parallel(&self) -> bool {
+        true
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -230,9 +235,11 @@ fn seeds(asked: &Asked, recipe: &Recipe, stored: Option<Vec<u64>>) -> farad::Res
 /// Everything that a training consists of.
 struct ReadyAutomaton {
     configuration: Configuration,
+    /// Of the seeds of this rank.
     trainer: AutomatonTrainer,
     quick: bool,
     from: (usize, Vec<usize>),
+    group: Group,
 }
 
 impl ReadyAutomaton {
@@ -240,14 +247,26 @@ impl ReadyAutomaton {
         configuration: Configuration,
         device: &Device,
         asked: &Asked,
-        from: (usize, Vec<usize>),
+        (runs, mut places): (usize, Vec<usize>),
     ) -> Result<ReadyAutomaton> {
+        let (group, count) = (asked.group(), configuration.seeds.len());
+        if count < group.size() {
+            let few = TrainError::FewForRanks { what: "seeds", count, ranks: group.size() };
+            return Err(farad::Error::from(few).into());
+        }
+        let own = share(count, group.size(), group.rank());
+        if !places.is_empty() {
+            places = places[own.clone()].to_vec();
+        }
+        let seeds = configuration.seeds[own].to_vec();
+        let (recipe, settings) = (configuration.recipe.clone(), configuration.settings.clone());
+        let part = Configuration { recipe, settings, seeds, device: configuration.device.clone() };
         // A training that is impossible leaves no run behind.
         let help = "use a smaller grid, batch, number of steps or of seeds, or another device";
-        configuration.need().check(device, help)?;
-        let Configuration { recipe, settings, seeds, .. } = &configuration;
-        let trainer = AutomatonTrainer::new(recipe.clone(), settings.clone(), seeds, device);
-        Ok(ReadyAutomaton { trainer, quick: asked.flag("quick").is_some(), from, configuration })
+        part.need().check(device, help)?;
+        let trainer = AutomatonTrainer::new(part.recipe, part.settings, &part.seeds, device);
+        let (quick, from) = (asked.flag("quick").is_some(), (runs, places));
+        Ok(ReadyAutomaton { trainer, quick, from, configuration, group })
     }
 }
 
@@ -261,7 +280,7 @@ impl Prepared for ReadyAutomaton {
     }
 
     fn begin(self: Box<Self>, _: &Run) -> farad::Result<Box<dyn Trainee>> {
-        Ok(Box::new(Learners::new(self.configuration, self.trainer, self.quick, self.from)?))
+        Ok(Box::new(Learners::new(self.configuration, self.trainer, self.quick, self.from, &self.group)?))
     }
 }
 

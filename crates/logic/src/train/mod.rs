@@ -19,6 +19,7 @@ mod forward;
 mod kind;
 mod learned;
 mod loss;
+mod ranks;
 mod schedule;
 mod starts;
 mod trainee;

@@ -3,11 +3,13 @@
 //!
 //! Invariant: every seed keeps its own best circuit, so that its result is the same alone and among others.
 
+use farad::group::Group;
 use farad::run::{Checkpoint, LogCell, Run, Value, count, json};
 use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher};
 use farad::{Device, Tensor};
 
 use super::learned::KeptSeeds;
+use super::ranks::SeedsOfRanks;
 use super::{AutomatonTrainer, Configuration};
 use crate::error::Result;
 use crate::repair::{self, AutomatonSelection, Effort};
@@ -28,7 +30,9 @@ const MORE: u64 = 1 << 40;
 /// it was the best.
 pub struct Learners {
     configuration: Configuration,
+    /// Of the seeds of this rank.
     trainer: AutomatonTrainer,
+    ranks: SeedsOfRanks,
     kept: KeptSeeds,
     /// Whether only wrong bits are counted at the end.
     quick: bool,
@@ -44,9 +48,19 @@ impl Learners {
         trainer: AutomatonTrainer,
         quick: bool,
         from: (usize, Vec<usize>),
+        group: &Group,
     ) -> Result<Learners> {
-        let kept = KeptSeeds::new(trainer.hard_gates()?);
-        Ok(Learners { configuration, trainer, kept, quick, from })
+        let ranks = SeedsOfRanks::new(configuration.seeds.len(), group);
+        let kept = KeptSeeds::new(ranks.begun(trainer.hard_gates()?));
+        Ok(Learners { configuration, trainer, ranks, kept, quick, from })
+    }
+
+    /// Before the first evaluation: the gates that all ranks begin with.
+    fn keep_first(&mut self) -> Result<()> {
+        if !self.ranks.is_alone() && self.kept.best.iter().all(|best| best.wrong.is_none()) {
+            self.kept = KeptSeeds::new(self.ranks.gates(self.trainer.hard_gates()?)?);
+        }
+        Ok(())
     }
 
     /// The trainer.
@@ -68,7 +82,7 @@ impl Learners {
                 .filter(|(wrong, _)| **wrong == 0.0)
                 .for_each(|(wrong, more)| *wrong = more);
         }
-        Ok((losses, wrong))
+        Ok((self.ranks.numbers(&losses)?, self.ranks.numbers(&wrong)?))
     }
 
     /// The negative number of wrong bits of the kept circuits of all seeds.
@@ -80,7 +94,7 @@ impl Learners {
     fn keep_best(&mut self, losses: &[f32], wrong: &[f32]) -> Result<()> {
         let (settings, update) = (&self.configuration.settings, self.trainer.updates());
         let enough = settings.stop_after_exact;
-        for (seed, gates) in self.trainer.hard_gates()?.into_iter().enumerate() {
+        for (seed, gates) in self.ranks.gates(self.trainer.hard_gates()?)?.into_iter().enumerate() {
             let best = &mut self.kept.best[seed];
             if enough > 0 && best.right_in_a_row >= enough {
                 continue;
@@ -149,17 +163,33 @@ impl Trainee for Learners {
         Ok(Some(Validation { goodness: self.goodness(), later_wins: false, cells }))
     }
 
+    fn is_spread(&self) -> bool {
+        true
+    }
+
+    fn synchronize(&mut self) -> farad::Result<()> {
+        Ok(self.keep_first()?)
+    }
+
+    fn gather(&mut self) -> farad::Result<()> {
+        self.keep_first()?;
+        Ok(self.ranks.gather(&self.trainer)?)
+    }
+
     fn save(&self, checkpoint: &mut Checkpoint) -> farad::Result<()> {
-        checkpoint.put("logits", &self.trainer.logits());
-        checkpoint.put_all("optimizer", self.trainer.optimizer().state()?);
+        let (logits, optimizer) = self.ranks.whole(&self.trainer)?;
+        checkpoint.put("logits", &logits);
+        checkpoint.put_all("optimizer", optimizer);
         self.kept.put(checkpoint);
         Ok(())
     }
 
     fn restore(&mut self, checkpoint: &Checkpoint) -> farad::Result<()> {
         let (seeds, device) = (self.configuration.seeds.len(), self.trainer.device().clone());
-        let logits = checkpoint.tensor("logits", self.trainer.logits().shape(), &device)?;
-        self.trainer.restore(logits, &checkpoint.tensors("optimizer", &device)?, checkpoint.step())?;
+        let own = self.trainer.logits().shape();
+        let logits = self.ranks.own(&checkpoint.tensor("logits", [seeds, own[1], own[2]], &device)?)?;
+        let state = self.ranks.own_state(checkpoint.tensors("optimizer", &device)?)?;
+        self.trainer.restore(logits, &state, checkpoint.step())?;
         self.kept = KeptSeeds::of(checkpoint, seeds, self.kept.gates[0].len())?;
         Ok(())
     }
@@ -178,7 +208,7 @@ impl Trainee for Learners {
         let count = places.len();
         let logits = all.index_select(0, &Tensor::from_vec(places, [count], &device)).detach()?;
         self.trainer.parameter().set(logits);
-        self.kept = KeptSeeds::new(self.trainer.hard_gates()?);
+        self.kept = KeptSeeds::new(self.ranks.begun(self.trainer.hard_gates()?));
         Ok(())
     }
 
@@ -212,17 +242,21 @@ impl Trainee for Learners {
         .into()
     }
 
-    fn conclude(&mut self, run: &Run, _: &TrainingSummary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
+    fn finish(&mut self, run: &Run, watcher: &dyn Watcher) -> farad::Result<()> {
+        if self.configuration.settings.repair && !self.quick {
+            let again = self.configuration.settings.train_again;
+            let effort = Effort { again, ..Effort::after(self.trainer.updates()) };
+            let (group, device) = (self.ranks.group(), repair::device_after(self.trainer.device()));
+            repair::repair_in(group, run, &effort, AutomatonSelection::Inexact, &device, watcher)?;
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, _: &dyn Watcher) -> farad::Result<Outcome> {
         if self.quick {
             let checks = report::check(run)?;
             report::note(run, &checks)?;
             return Ok(report::glance(&checks).next("eval RUN", "simplify and prove"));
-        }
-        if self.configuration.settings.repair {
-            let again = self.configuration.settings.train_again;
-            let effort = Effort { again, ..Effort::after(self.trainer.updates()) };
-            let device = repair::device_after(self.trainer.device());
-            repair::repair(run, &effort, AutomatonSelection::Inexact, &device, watcher)?;
         }
         let verdicts = report::conclude(run)?;
         Ok(report::learned(&self.configuration.recipe, &verdicts))

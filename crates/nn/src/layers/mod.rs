@@ -22,7 +22,7 @@ mod identity;
 pub mod init;
 mod linear;
 mod module;
-mod norm;
+pub(crate) mod norm;
 mod parts;
 mod pixel_shuffle;
 mod pool;

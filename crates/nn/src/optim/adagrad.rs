@@ -98,6 +98,10 @@ impl UpdateRule for AdagradRule {
         vec![rate as f32, self.decay, self.epsilon]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn update<'g>(form: &AdagradForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
         let [rate, decay, epsilon] = u.numbers();
         let g = if form.decays { u.g + decay * u.p } else { u.g };

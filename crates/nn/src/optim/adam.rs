@@ -136,6 +136,10 @@ impl<D: Decay> UpdateRule for AdamRule<D> {
         vec![self.beta1, rest1, self.beta2, rest2, size, spread, self.epsilon, decay]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn update<'g>(form: &AdamForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
         let [beta1, rest1, beta2, rest2, size, spread, epsilon, decay] = u.numbers();
         let g = if D::COUPLED { u.g + decay * u.p } else { u.g };

@@ -6,6 +6,7 @@ use std::panic::Location;
 
 use farad_ir::{DType, Scalar, Shape};
 
+use super::distributed::HeldMoments;
 use super::flat::Flat;
 use super::layout::ParameterLayout;
 use super::rule::AnyRule;
@@ -14,7 +15,7 @@ use farad_tensor::engine::DeviceArray;
 use farad_tensor::{Device, Tensor};
 
 /// What memory reports call a moment's array.
-const MOMENT: &str = "optimizer state";
+pub(super) const MOMENT: &str = "optimizer state";
 
 /// The bytes of what every element of a moment begins with.
 pub(super) fn starting(rule: &dyn AnyRule, state: usize, dtype: DType) -> Vec<u8> {
@@ -43,10 +44,10 @@ impl Flat {
         born.into_iter().for_each(|n| members[n].born = self.step);
         let shapes: Vec<Shape> = self.parameters.iter().map(|p| p.value().shape()).collect();
         let layout = ParameterLayout::new(&shapes, &members, trained, rule);
-        let mut states = Vec::with_capacity(self.states.len());
-        for n in 0..self.states.len() {
-            states.push(self.moved(n, &layout, rule, device, location)?);
-        }
+        self.gather()?;
+        let old = self.whole_moments()?.into_iter().enumerate();
+        let moments = old.map(|(n, old)| self.moved(n, &old, &layout, rule)).collect::<Result<Vec<_>>>()?;
+        let states = self.keep(moments, device, MOMENT, location)?;
         for slot in self.layout.slots.iter().filter(|slot| !layout.trained[slot.parameter]) {
             // A part of its own, so that it does not hold the whole array.
             let value = self.parameters[slot.parameter].value();
@@ -63,16 +64,8 @@ impl Flat {
     }
 
     /// A moment's array in another layout.
-    fn moved(
-        &self,
-        state: usize,
-        to: &ParameterLayout,
-        rule: &dyn AnyRule,
-        device: &Device,
-        location: &'static Location<'static>,
-    ) -> Result<DeviceArray> {
-        let old = self.states[state].read()?;
-        let (dtype, size) = (self.states[state].dtype(), self.states[state].dtype().size());
+    fn moved(&self, state: usize, old: &[u8], to: &ParameterLayout, rule: &dyn AnyRule) -> Result<Vec<u8>> {
+        let (dtype, size) = (self.dtype()?, self.dtype()?.size());
         let mut new = starting(rule, state, dtype).repeat(to.state_len(rule, state));
         for slot in to.slots.iter().filter(|slot| rule.keeps(state, slot.class)) {
             if let Some(from) = self.layout.slots.iter().find(|from| from.parameter == slot.parameter) {
@@ -80,7 +73,27 @@ impl Flat {
                 new[slot.offset * size..][..bytes].copy_from_slice(&old[from.offset * size..][..bytes]);
             }
         }
-        DeviceArray::from_bytes(device, dtype, &new, MOMENT, location)
+        Ok(new)
+    }
+
+    /// Whole moments in a new layout as arrays. Where each rank has a share of them they stay on the host until they are cut.
+    pub(super) fn keep(
+        &mut self,
+        moments: Vec<Vec<u8>>,
+        device: &Device,
+        what: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<Vec<DeviceArray>> {
+        let (dtype, step) = (self.dtype()?, self.step);
+        if let Some(ranks) = &mut self.distributed {
+            ranks.forget();
+            if ranks.options.sharded {
+                ranks.held = HeldMoments { moments, step };
+                return Ok(vec![]);
+            }
+        }
+        let array = |bytes: Vec<u8>| DeviceArray::from_bytes(device, dtype, &bytes, what, location);
+        moments.into_iter().map(array).collect()
     }
 
     /// The moments as they begin, unless they are there.
@@ -94,12 +107,14 @@ impl Flat {
             return Ok(());
         }
         let dtype = self.dtype()?;
+        let held = self.distributed.as_mut().map(|ranks| std::mem::take(&mut ranks.held)).unwrap_or_default();
         let mut states = Vec::with_capacity(rule.states());
         for n in 0..rule.states() {
             let len = self.layout.state_len(rule, n);
-            states.push(match rule.start(n) == 0.0 {
-                true => DeviceArray::zeros(device, dtype, len, MOMENT, location)?,
-                false => {
+            states.push(match held.moments.get(n) {
+                Some(moment) => DeviceArray::from_bytes(device, dtype, moment, MOMENT, location)?,
+                None if rule.start(n) == 0.0 => DeviceArray::zeros(device, dtype, len, MOMENT, location)?,
+                None => {
                     let bytes = starting(rule, n, dtype).repeat(len);
                     DeviceArray::from_bytes(device, dtype, &bytes, MOMENT, location)?
                 }

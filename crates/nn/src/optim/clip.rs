@@ -30,14 +30,21 @@ impl Clip {
         }
     }
 
-    /// The gradients clipped, and whether they were finite: a bool value, if anything is clipped.
-    pub(crate) fn apply(&self, graph: &mut Graph, g: NodeId, numbers: &[NodeId]) -> (NodeId, Option<NodeId>) {
+    /// The gradients clipped, and whether they were finite: a bool value, if anything is clipped. If `g` is a share of the
+    /// gradients, `norm` is that of all of them.
+    pub(crate) fn apply(
+        &self,
+        graph: &mut Graph,
+        g: NodeId,
+        norm: Option<NodeId>,
+        numbers: &[NodeId],
+    ) -> (NodeId, Option<NodeId>) {
         let shape = graph.shape(g);
         match self {
             Clip::None => (g, None),
             _ if shape.numel() == 0 => (g, None),
             Clip::Value(_) => {
-                let fine = all_finite(graph, g);
+                let fine = all_finite(graph, norm.unwrap_or(g));
                 let limit = graph.cast(numbers[0], graph.dtype(g));
                 let limit = graph.spread(limit, shape);
                 let low = graph.neg(limit);
@@ -45,9 +52,14 @@ impl Clip {
                 (graph.binary(Binary::Min, g, limit), Some(fine))
             }
             Clip::Norm(_) => {
-                let square = graph.mul(g, g);
-                let sum = graph.reduce(Reduce::Sum, square, &[0]);
-                let norm = graph.unary(Unary::Sqrt, sum);
+                let norm = match norm {
+                    Some(norm) => graph.cast(norm, graph.dtype(g)),
+                    None => {
+                        let square = graph.mul(g, g);
+                        let sum = graph.reduce(Reduce::Sum, square, &[0]);
+                        graph.unary(Unary::Sqrt, sum)
+                    }
+                };
                 // One element that is not finite makes the norm so.
                 let fine = graph.unary(Unary::Finite, norm);
                 let fine = graph.cast(fine, DType::Bool);

@@ -1,32 +1,71 @@
 //! A step of several ranks: gradients, their mean over all ranks, the update.
 //!
-//! The program of a step is cut in two. The first part computes the loss and the gradients, in one array. The host reads the
-//! array, and the ranks reduce it to its mean. The second part updates from it: it divides by the loss scale, clips, and
-//! skips the step if a gradient of any rank is not finite. So all of that is the same on every rank.
+//! The program of a step is cut in two. The first part computes the loss and the gradients, in one array per bucket
+//! ([`buckets`](super::buckets)). The program is cut behind each bucket: its bytes are read and reduced on the communication
+//! thread while the device computes the next one. The second part updates from the mean: it divides by the loss scale, clips,
+//! and skips the step if a gradient of any rank is not finite. So all of that is the same on every rank.
 //!
 //! Invariant: parameters, moments and the loss scale have the same bits on every rank after every step.
 
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
 
-use farad_group::{Combine, Group, Summable};
-use farad_ir::{DType, NodeId};
+use farad_group::{Group, MeanPart, Summable, Underway, WireFormat};
+use farad_ir::{DType, NodeId, Op};
 
+use super::buckets::{self, Bucket};
 use super::flat::{Flat, StepSource};
 use super::layout::ParameterLayout;
-use super::program::{Seeds, packed_gradients};
+use super::program::{Seeds, slot_gradients};
 use super::rule::AnyRule;
 use super::scale::Scale;
-use crate::error::Result;
-use farad_tensor::engine::{DeviceArray, StepOutput};
+use super::shard::Shard;
+use crate::error::{NnError, Result};
+use crate::layers::norm::SUM_OVER_RANKS;
+use farad_tensor::engine::{DeviceArray, EngineStep, Read, StepOutput, StepWriter};
 use farad_tensor::{Device, Tensor};
 
 /// What memory reports call gradients of all ranks.
 const REDUCED: &str = "reduced gradients";
 
+/// How the ranks of an optimizer share its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankOptions {
+    /// What gradients are on their way between ranks.
+    pub wire: WireFormat,
+    /// Whether every rank keeps the moments of its share of the parameters only, and updates that share (ZeRO-1).
+    pub sharded: bool,
+    /// Whether gradients are reduced while the backward pass goes on. Results have the same bits either way.
+    pub overlaps: bool,
+    /// Bytes of a bucket of gradients; chosen by their number if none.
+    pub bucket_bytes: Option<usize>,
+}
+
+impl Default for RankOptions {
+    /// Full numbers, whole moments on every rank, reductions beside the backward pass.
+    fn default() -> RankOptions {
+        RankOptions { wire: WireFormat::Full, sharded: false, overlaps: true, bucket_bytes: None }
+    }
+}
+
 /// The ranks of an optimizer.
 pub(super) struct Distributed {
-    group: Group,
+    pub group: Group,
+    pub options: RankOptions,
+    /// How gradients of the present layout are cut, once a step was made.
+    pub buckets: Vec<Bucket>,
+    /// This rank's share of the parameters, if the moments are sharded.
+    pub shard: Option<Shard>,
+    /// Whole moments on the host: restored ones before they are cut, and gathered ones for the next checkpoint.
+    pub held: HeldMoments,
+}
+
+/// Whole moments on the host.
+#[derive(Default)]
+pub(super) struct HeldMoments {
+    pub moments: Vec<Vec<u8>>,
+    /// After which step they were so.
+    pub step: u64,
 }
 
 /// What decides the program of gradients, beside what was recorded.
@@ -34,14 +73,42 @@ struct GradientProgram<'a> {
     seeds: &'a Seeds,
     ids: &'a [NodeId],
     scale: Option<Scale>,
-    layout: &'a ParameterLayout,
+    buckets: &'a [Bucket],
 }
 
 impl Hash for GradientProgram<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let GradientProgram { seeds, ids, scale, layout } = self;
-        ("gradients of a rank", seeds, ids, scale, layout).hash(state);
+        let GradientProgram { seeds, ids, scale, buckets } = self;
+        ("gradients of a rank", seeds, ids, scale, buckets).hash(state);
     }
+}
+
+/// A bucket that is on its way.
+enum ReducingBucket {
+    F32(Underway<Vec<f32>>),
+    F64(Underway<Vec<f64>>),
+}
+
+impl ReducingBucket {
+    fn start(group: &Group, read: Read, dtype: DType, part: MeanPart, wire: WireFormat) -> ReducingBucket {
+        match dtype {
+            DType::F64 => ReducingBucket::F64(group.start_mean(move || numbers(read), part, wire)),
+            _ => ReducingBucket::F32(group.start_mean(move || numbers(read), part, wire)),
+        }
+    }
+
+    fn wait(self) -> Result<Vec<u8>> {
+        Ok(match self {
+            ReducingBucket::F32(underway) => bytemuck::cast_slice(&underway.wait()?).to_vec(),
+            ReducingBucket::F64(underway) => bytemuck::cast_slice(&underway.wait()?).to_vec(),
+        })
+    }
+}
+
+/// What a read gives, as numbers. Waits for the device.
+fn numbers<T: Summable>(read: Read) -> Result<Vec<T>> {
+    // Copied, as bytes need not be aligned as numbers are.
+    Ok(bytemuck::pod_collect_to_vec(&read.wait()?))
 }
 
 impl Flat {
@@ -54,22 +121,40 @@ impl Flat {
         device: &Device,
         location: &'static Location<'static>,
     ) -> Result<()> {
-        let mine = self.gradients_of_rank(source, &values, device, location)?;
-        let reduced = self.reduced(mine, device, location)?;
+        if self.noise.is_some() {
+            return Err(NnError::RankNoise.into());
+        }
+        let parts = self.reduced(source, &values, device, location)?;
         let scaled = matches!(source, StepSource::Loss(_)) && self.scaling.words.is_some();
+        if self.ranks().is_sharded() {
+            return self.update_shard(rules, &parts, scaled, values, device, location);
+        }
+        let whole = self.put_together(&parts)?;
+        let reduced = DeviceArray::from_bytes(device, self.dtype()?, &whole, REDUCED, location)?;
+        drop((parts, whole));
         self.update(rules, &StepSource::Reduced { gradients: &reduced, scaled }, values, device, location)
     }
 
-    /// The gradients of this rank, in one array. The loss and what else is in hand become values.
-    fn gradients_of_rank(
+    pub(super) fn ranks(&self) -> &Distributed {
+        self.distributed.as_ref().expect("there are ranks")
+    }
+
+    pub(super) fn ranks_mut(&mut self) -> &mut Distributed {
+        self.distributed.as_mut().expect("there are ranks")
+    }
+
+    /// The mean gradients of all ranks, bucket by bucket, or this rank's share of each. The loss and what else is in hand
+    /// become values.
+    fn reduced(
         &mut self,
         source: &StepSource,
         values: &[Tensor],
         device: &Device,
         location: &'static Location<'static>,
-    ) -> Result<DeviceArray> {
+    ) -> Result<Vec<Vec<u8>>> {
         let mut step = self.record(device, source, location)?;
         let (seeds, ids) = self.nodes(&mut step, values, source)?;
+        self.cut(&step, &seeds, &ids)?;
         let halves = step.spend(&ids);
         let scale = match source {
             StepSource::Loss(_) if self.layout.len > 0 => {
@@ -77,39 +162,92 @@ impl Flat {
             }
             _ => None,
         };
-        let program = GradientProgram { seeds: &seeds, ids: &ids, scale, layout: &self.layout };
-        let written = step.run(&program, |writer| {
-            let node = packed_gradients(writer, &seeds, &ids, scale, &self.layout)?;
-            Ok(vec![StepOutput { node, replaces: None }])
+        let (dtype, layout, ranks) = (self.dtype()?, &self.layout, self.ranks());
+        let Distributed { group, options, buckets, .. } = ranks;
+        let part = if ranks.is_sharded() { MeanPart::Share } else { MeanPart::Whole };
+        let start = |read: Read| ReducingBucket::start(group, read, dtype, part, options.wire);
+        // Sums inside the program go through the same thread, so all ranks must make these calls in the same order.
+        let overlaps = options.overlaps && !step.has_custom(SUM_OVER_RANKS);
+        let (mut started, mut late) = (Vec::with_capacity(buckets.len()), Vec::new());
+        let program = GradientProgram { seeds: &seeds, ids: &ids, scale, buckets };
+        let write = |writer: &mut StepWriter<'_>| {
+            let gradients = slot_gradients(writer, &seeds, &ids, scale)?;
+            let outputs = buckets.iter().map(|bucket| {
+                let parts: Vec<NodeId> = bucket.slots.iter().map(|&(slot, _)| gradients[slot]).collect();
+                let offsets = bucket.slots.iter().map(|&(_, offset)| offset).collect();
+                let node = writer.graph.push(Op::Pack(offsets, bucket.len), &parts);
+                StepOutput { node, replaces: None }
+            });
+            Ok(outputs.collect())
+        };
+        step.run_reading(&program, write, |read| match overlaps {
+            true => started.push(start(read)),
+            false => late.push(read),
         })?;
-        Ok(written.into_iter().next().expect("the program has one output"))
+        started.extend(late.into_iter().map(start));
+        debug_assert!(started.len() == buckets.len() && layout.len > 0);
+        device.waiting_for_others(|| started.into_iter().map(ReducingBucket::wait).collect())
     }
 
-    /// The mean of the arrays of all ranks.
-    fn reduced(
-        &self,
-        mine: DeviceArray,
-        device: &Device,
-        location: &'static Location<'static>,
-    ) -> Result<DeviceArray> {
-        let group = &self.distributed.as_ref().expect("there are ranks").group;
-        let (dtype, bytes) = (mine.dtype(), mine.read()?);
-        drop(mine);
-        let bytes = match dtype {
-            DType::F64 => mean::<f64>(group, &bytes)?,
-            _ => mean::<f32>(group, &bytes)?,
+    /// Cuts the gradients into buckets, unless they are cut. All ranks must come to the same buckets.
+    fn cut(&mut self, step: &EngineStep, seeds: &Seeds, ids: &[NodeId]) -> Result<()> {
+        if !self.ranks().buckets.is_empty() {
+            return Ok(());
+        }
+        let order = match seeds {
+            Seeds::Loss(loss) => step.backward_order(*loss, ids)?,
+            _ => vec![0; self.layout.slots.len()],
         };
-        DeviceArray::from_bytes(device, dtype, &bytes, REDUCED, location)
+        let size = self.dtype()?.size();
+        let chosen = || buckets::bucket_bytes(self.layout.len * size, step.device().is_gpu());
+        let most = self.ranks().options.bucket_bytes.unwrap_or_else(chosen) / size;
+        let buckets = buckets::cut(&self.layout, &order, most.max(1));
+        let found = format!("{} in buckets {:016x}", self.layout.len, buckets::fingerprint(&buckets));
+        let group = &self.ranks().group;
+        step.device().waiting_for_others(|| group.agree(&[("gradients", found)]))?;
+        self.ranks_mut().buckets = buckets;
+        Ok(())
+    }
+
+    /// Buckets as one array in the layout of the parameters.
+    fn put_together(&self, parts: &[Vec<u8>]) -> Result<Vec<u8>> {
+        let size = self.dtype()?.size();
+        let mut whole = vec![0; self.layout.len * size];
+        for (bucket, bytes) in self.ranks().buckets.iter().zip(parts) {
+            for &(slot, from) in &bucket.slots {
+                let (to, len) = (self.layout.slots[slot].offset * size, self.layout.room(slot) * size);
+                whole[to..][..len].copy_from_slice(&bytes[from * size..][..len]);
+            }
+        }
+        Ok(whole)
     }
 
     /// Reduces gradients with these ranks from the next step on. Nothing is sent yet.
-    pub(super) fn distribute(&mut self, group: &Group) {
-        self.distributed = (!group.is_alone()).then(|| Distributed { group: group.clone() });
+    pub(super) fn distribute(
+        &mut self,
+        rules: &[&dyn AnyRule],
+        group: &Group,
+        options: RankOptions,
+    ) -> Result<()> {
+        if group.is_alone() {
+            return Ok(());
+        }
+        if options.sharded && !rules.iter().all(|rule| rule.is_elementwise()) {
+            return Err(NnError::NotElementwise.into());
+        }
+        let mut held = HeldMoments { moments: vec![], step: self.step };
+        if options.sharded {
+            held.moments = self.states.iter().map(DeviceArray::read).collect::<Result<_>>()?;
+            self.states.clear();
+        }
+        let group = group.clone();
+        self.distributed = Some(Distributed { group, options, buckets: vec![], shard: None, held });
+        Ok(())
     }
 
     /// All ranks take the parameters of rank 0.
     pub(super) fn synchronize(&mut self) -> Result<()> {
-        let Some(Distributed { group }) = &self.distributed else { return Ok(()) };
+        let Some(Distributed { group, .. }) = &self.distributed else { return Ok(()) };
         for parameter in &self.parameters {
             let value = parameter.value();
             let mine = value.read()?.wait()?;
@@ -123,10 +261,22 @@ impl Flat {
     }
 }
 
-/// The mean over all ranks.
-fn mean<T: Summable>(group: &Group, bytes: &[u8]) -> Result<Vec<u8>> {
-    // Copied, as bytes need not be aligned as numbers are.
-    let numbers: Vec<T> = bytemuck::pod_collect_to_vec(bytes);
-    let reduced = group.start_all_reduce(numbers, Combine::Mean).wait()?;
-    Ok(bytemuck::cast_slice(&reduced).to_vec())
+impl Distributed {
+    /// Whether every rank updates a share of its own. Ranks whose share would be empty keep everything.
+    pub fn is_sharded(&self) -> bool {
+        self.options.sharded && self.buckets.iter().any(|bucket| bucket.len >= self.group.size())
+    }
+
+    /// The layout has changed: what was cut by it is gone.
+    pub fn forget(&mut self) {
+        (self.buckets, self.shard) = (vec![], None);
+    }
+}
+
+impl ParameterLayout {
+    /// How many numbers a slot has, with the gap behind it.
+    pub fn room(&self, slot: usize) -> usize {
+        let next = self.slots.get(slot + 1).map_or(self.len, |next| next.offset);
+        next - self.slots[slot].offset
+    }
 }

@@ -102,7 +102,7 @@ impl Flat {
         let mut step = self.record(device, source, location)?;
         let (seeds, ids) = self.nodes(&mut step, &values, source)?;
         self.make_states(rules[0], device, location)?;
-        let (packed, numbers) = (self.is_packed(&values), self.numbers(rules));
+        let (packed, numbers) = (self.is_packed(&values), self.numbers(&self.layout, rules));
         let Flat { array, states, layout, clip, scaling, .. } = self;
         let array = array.as_mut().filter(|_| packed).map(|array| step.overwrite(array, values));
         let states = states.iter_mut().map(|state| step.overwrite(state, vec![])).collect();
@@ -114,7 +114,8 @@ impl Flat {
             0 => (None, None),
             _ => scaling.record(&mut step, has_f16, *clip != Clip::None, location)?,
         };
-        let parts = StepParts { seeds, ids, array, states, numbers, limits, noise, scale, skipped };
+        let parts =
+            StepParts { seeds, ids, array, states, numbers, limits, noise, scale, skipped, norm: None };
         let program = StepProgram { parts, layout, clip: *clip, rule: rules[0] };
         let mut new = step.run(&program, |writer| program.write(writer))?.into_iter();
         for (home, is_new) in [
@@ -130,8 +131,8 @@ impl Flat {
     }
 
     /// The numbers of the rules for this step, segment by segment.
-    fn numbers(&self, rules: &[&dyn AnyRule]) -> Vec<f32> {
-        let segments = self.layout.segments.iter();
+    pub(super) fn numbers(&self, layout: &ParameterLayout, rules: &[&dyn AnyRule]) -> Vec<f32> {
+        let segments = layout.segments.iter();
         segments.flat_map(|s| rules[s.member.group].numbers(self.step + 1 - s.member.born, s.class)).collect()
     }
 

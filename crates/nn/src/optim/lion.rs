@@ -68,6 +68,10 @@ impl UpdateRule for LionRule {
         vec![self.rate, keep, self.beta1, 1.0 - self.beta1, self.beta2, 1.0 - self.beta2]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn update<'g>(_: &(), u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
         let [rate, keep, beta1, rest1, beta2, rest2] = u.numbers();
         let m = u.states[0];

@@ -6,7 +6,8 @@
 //! An optimizer is one file, with its formula as an [`UpdateRule`], and one row of the table below. What they share:
 //! `updater` is what users hold, `flat` runs a step from end to end, and `program` builds its graph with the
 //! IR's `Var`. `layout` and `array` say where parameters lie, `scale` is the loss scale, and `state` is what
-//! is saved. `distributed` cuts a step in two where ranks reduce gradients between them.
+//! is saved. `distributed` cuts a step in two where ranks reduce gradients between them, in `buckets`; with `shard` each of
+//! them keeps a share of the moments.
 
 mod accumulate;
 mod adagrad;
@@ -14,6 +15,7 @@ mod adam;
 mod adamw;
 mod array;
 mod average;
+mod buckets;
 mod clip;
 mod distributed;
 mod flat;
@@ -27,6 +29,7 @@ mod rule;
 mod scale;
 pub mod schedule;
 mod sgd;
+mod shard;
 mod state;
 mod table;
 mod updater;
@@ -34,6 +37,7 @@ mod updater;
 pub use accumulate::Accumulator;
 pub use average::WeightAverage;
 pub use clip::{Clip, clip_by_norm, clip_by_value};
+pub use distributed::RankOptions;
 pub use farad_ir::{Var, VarOperand};
 pub use layout::Slot;
 pub use noise::GradientNoise;
@@ -108,6 +112,12 @@ pub trait Optimizer {
         Ok(())
     }
 
+    /// Brings what other ranks remember of their shares to this one, for [`Optimizer::state`]. All ranks call it; it does
+    /// nothing where moments are not sharded.
+    fn gather(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// What the optimizer remembers apart from the parameters themselves, as named tensors: steps,
     /// moments, and the loss scale if it is in use. For checkpoints.
     fn state(&self) -> Result<Vec<(String, Tensor)>>;
@@ -154,6 +164,10 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
 
     fn synchronize(&mut self) -> Result<()> {
         (**self).synchronize()
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        (**self).gather()
     }
 
     fn state(&self) -> Result<Vec<(String, Tensor)>> {

@@ -55,6 +55,8 @@ pub(super) struct StepParts {
     pub limits: Vec<NodeId>,
     pub noise: Option<Noise>,
     pub scale: Option<Scale>,
+    /// The norm of all gradients where these are a share of them; not finite if one of them is not.
+    pub norm: Option<NodeId>,
     /// How many steps were skipped so far, where clipping judges gradients and no scale does.
     pub skipped: Option<NodeId>,
 }
@@ -88,13 +90,13 @@ impl StepProgram<'_> {
     /// All gradients as the rule gets them, and whether all are finite: a bool value, if anybody asks.
     fn judged(&self, graph: &mut Graph, g: NodeId) -> (NodeId, Option<NodeId>) {
         let (parts, scale) = (&self.parts, self.parts.scale);
-        let fine = scale.map(|_| all_finite(graph, g));
+        let fine = scale.map(|_| all_finite(graph, parts.norm.unwrap_or(g)));
         let scaled = matches!(parts.seeds, Seeds::Loss(_) | Seeds::Packed { scaled: true, .. });
-        let g = match scale.filter(|_| scaled) {
-            Some(scale) => scale.divide(graph, g),
-            None => g,
+        let (g, norm) = match scale.filter(|_| scaled) {
+            Some(scale) => (scale.divide(graph, g), parts.norm.map(|norm| scale.divide(graph, norm))),
+            None => (g, parts.norm),
         };
-        let (mut g, clipped) = self.clip.apply(graph, g, &parts.limits);
+        let (mut g, clipped) = self.clip.apply(graph, g, norm, &parts.limits);
         let fine = match (fine, clipped) {
             (Some(a), Some(b)) => Some(graph.binary(Binary::And, a, b)),
             (a, b) => a.or(b),
@@ -147,16 +149,29 @@ pub(super) fn packed_gradients(
     scale: Option<Scale>,
     layout: &ParameterLayout,
 ) -> Result<NodeId> {
+    if let &Seeds::Packed { array, .. } = seeds {
+        return Ok(array);
+    }
+    let gradients = slot_gradients(writer, seeds, ids, scale)?;
+    Ok(writer.graph.push(Op::Pack(layout.offsets(), layout.len), &gradients))
+}
+
+/// The gradient of every slot, those of the scaled loss if there is a scale.
+pub(super) fn slot_gradients(
+    writer: &mut StepWriter,
+    seeds: &Seeds,
+    ids: &[NodeId],
+    scale: Option<Scale>,
+) -> Result<Vec<NodeId>> {
     let gradients = match seeds {
         &Seeds::Loss(loss) => {
             let loss = scale.map_or(loss, |scale| scale.multiply(&mut writer.graph, loss));
             writer.gradients(loss, ids)?
         }
         Seeds::Gradients(gradients) => gradients.clone(),
-        &Seeds::Packed { array, .. } => return Ok(array),
+        Seeds::Packed { .. } => unreachable!("these lie in one array"),
     };
     let graph = &mut writer.graph;
     let dtype = ids.first().map_or(DType::F32, |&id| graph.dtype(id));
-    let gradients: Vec<NodeId> = gradients.into_iter().map(|g| graph.cast(g, dtype)).collect();
-    Ok(graph.push(Op::Pack(layout.offsets(), layout.len), &gradients))
+    Ok(gradients.into_iter().map(|g| graph.cast(g, dtype)).collect())
 }

@@ -107,6 +107,10 @@ impl UpdateRule for RmsPropRule {
         vec![self.rate, self.alpha, 1.0 - self.alpha, self.epsilon, self.momentum, self.decay]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn update<'g>(form: &RmsPropForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
         let [rate, alpha, rest, epsilon, momentum, decay] = u.numbers();
         let g = if form.decays { u.g + decay * u.p } else { u.g };

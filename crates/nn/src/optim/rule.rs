@@ -84,6 +84,12 @@ pub trait UpdateRule: 'static {
     /// equally many for every class.
     fn numbers(&self, step: u64, class: usize) -> Vec<f32>;
 
+    /// Whether an element of a parameter needs nothing but its own gradient, moments and numbers. If so, ranks may update a share
+    /// of the elements each ([`RankOptions::sharded`](super::RankOptions::sharded)).
+    fn is_elementwise(&self) -> bool {
+        false
+    }
+
     /// The formula: new parameters and moments from the old ones.
     fn update<'g>(form: &Self::Form, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>);
 }
@@ -123,6 +129,7 @@ pub(super) trait AnyRule {
     fn class(&self, shape: Shape) -> usize;
     fn keeps(&self, state: usize, class: usize) -> bool;
     fn numbers(&self, step: u64, class: usize) -> Vec<f32>;
+    fn is_elementwise(&self) -> bool;
     fn update<'g>(&self, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>);
 }
 
@@ -149,6 +156,10 @@ impl<R: UpdateRule> AnyRule for R {
 
     fn numbers(&self, step: u64, class: usize) -> Vec<f32> {
         UpdateRule::numbers(self, step, class)
+    }
+
+    fn is_elementwise(&self) -> bool {
+        UpdateRule::is_elementwise(self)
     }
 
     fn update<'g>(&self, update: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {

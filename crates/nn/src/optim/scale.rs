@@ -208,9 +208,12 @@ pub(super) fn counted(graph: &mut Graph, skipped: NodeId, fine: NodeId) -> NodeI
     graph.select(fine, skipped, more)
 }
 
-/// Whether all elements of a node of one axis are finite: a bool value.
+/// Whether all elements of a node of one axis, or a number, are finite: a bool value.
 pub(super) fn all_finite(graph: &mut Graph, x: NodeId) -> NodeId {
     let finite = graph.unary(Unary::Finite, x);
-    let least = graph.reduce(Reduce::Min, finite, &[0]);
+    let least = match graph.shape(x).rank() {
+        0 => finite,
+        _ => graph.reduce(Reduce::Min, finite, &[0]),
+    };
     graph.cast(least, DType::Bool)
 }

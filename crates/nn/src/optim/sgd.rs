@@ -86,6 +86,10 @@ impl UpdateRule for SgdRule {
         vec![self.rate, self.decay, self.momentum, taken]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn update<'g>(form: &SgdForm, u: &Update<'g>) -> (Var<'g>, Vec<Var<'g>>) {
         let [rate, decay, momentum, taken] = u.numbers();
         let g = if form.decays { u.g + decay * u.p } else { u.g };

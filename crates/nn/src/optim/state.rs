@@ -34,9 +34,8 @@ impl Flat {
         let packed = self.is_packed(&self.values());
         let progress = vec![self.step as u32, (self.step >> 32) as u32, packed as u32];
         let mut state = vec![(PROGRESS.to_string(), Tensor::try_from_vec(&progress, [3], &cpu)?)];
-        for number in 0..self.states.len() {
-            let bytes = self.states[number].read()?;
-            let (dtype, size) = (self.states[number].dtype(), self.states[number].dtype().size());
+        let (dtype, size) = (self.dtype()?, self.dtype()?.size());
+        for (number, bytes) in self.whole_moments()?.iter().enumerate() {
             let mut moments = Vec::with_capacity(self.layout.slots.len());
             for slot in self.layout.slots.iter().filter(|slot| rule.keeps(number, slot.class)) {
                 let part = &bytes[slot.offset * size..][..slot.shape.numel() * size];
@@ -86,7 +85,7 @@ impl Flat {
                 bytes[slot.offset * size..][..slot.shape.numel() * size].copy_from_slice(&moment);
                 taken.insert(name);
             }
-            states.push(DeviceArray::from_bytes(&device, dtype, &bytes, "restored", location)?);
+            states.push(bytes);
         }
         let scale = match named.contains_key(SCALE) {
             true => Some(find(PLACE, &named, SCALE, Shape::new(&[WORDS]), DType::F32)?.to_vec::<f32>()?),
@@ -110,7 +109,8 @@ impl Flat {
             false => None,
         };
         drop(values);
-        (self.step, self.states, self.array) = (step, states, array);
+        self.step = step;
+        (self.states, self.array) = (self.keep(states, &device, "restored", location)?, array);
         (self.members, self.layout, self.scaling.words) = (members, layout, scale);
         self.adopt(location);
         Ok(())

@@ -2,7 +2,7 @@
 //!
 //! Rows stand in `optim/mod.rs`. Start at [`OptimizerRow`].
 
-use super::{Clip, Optimizer, UpdateRule, Updater};
+use super::{Clip, Optimizer, RankOptions, UpdateRule, Updater};
 use crate::error::Result;
 use crate::layers::Parameter;
 use farad_group::Group;
@@ -28,8 +28,11 @@ pub trait AnyOptimizer: Optimizer + Send {
     /// The gradients of a loss as [`Optimizer::apply`] takes them, scaled if there is `f16` in between.
     fn gradients(&mut self, loss: &Tensor) -> Result<Vec<Tensor>>;
 
-    /// As [`Updater::distributed`], but nothing is sent yet.
-    fn distribute(&mut self, group: &Group);
+    /// As [`Updater::overflows`]: how many steps were skipped. Waits for the device.
+    fn overflows(&self) -> Result<u32>;
+
+    /// As [`Updater::distributed_with`], but nothing is sent yet.
+    fn distribute(&mut self, group: &Group, options: RankOptions) -> Result<()>;
 }
 
 impl<R: UpdateRule + Clone + Send> AnyOptimizer for Updater<R> {
@@ -38,8 +41,12 @@ impl<R: UpdateRule + Clone + Send> AnyOptimizer for Updater<R> {
         Updater::gradients(self, loss)
     }
 
-    fn distribute(&mut self, group: &Group) {
-        self.ranks().distribute(group);
+    fn overflows(&self) -> Result<u32> {
+        Updater::overflows(self)
+    }
+
+    fn distribute(&mut self, group: &Group, options: RankOptions) -> Result<()> {
+        self.distribute_later(group, options)
     }
 }
 

@@ -7,7 +7,7 @@ use farad_ir::DType;
 use super::flat::{Flat, StepSource};
 use super::rule::AnyRule;
 use super::schedule::Schedule;
-use super::{Clip, GradientNoise, LossScale, Optimizer, UpdateRule};
+use super::{Clip, GradientNoise, LossScale, Optimizer, RankOptions, UpdateRule};
 use crate::error::Result;
 use crate::layers::Parameter;
 use farad_group::Group;
@@ -122,14 +122,31 @@ impl<R: UpdateRule + Clone> Updater<R> {
     /// assert_eq!(weight.value().to_vec::<f32>()?, [0.5]);
     /// # Ok::<(), farad::Error>(())
     /// ```
-    pub fn distributed(mut self, group: &Group) -> Result<Updater<R>> {
-        self.flat.distribute(group);
+    pub fn distributed(self, group: &Group) -> Result<Updater<R>> {
+        self.distributed_with(group, RankOptions::default())
+    }
+
+    /// The same in another way. Fails if moments should be sharded and the rule needs whole parameters, as Muon's does.
+    ///
+    /// ```
+    /// use farad::group::{Group, WireFormat};
+    /// use farad::optim::RankOptions;
+    /// use farad::prelude::*;
+    /// let weight = Parameter::new(Tensor::ones([1], &Device::cpu()));
+    /// let options = RankOptions { wire: WireFormat::Half, sharded: true, ..RankOptions::default() };
+    /// let mut sgd = Sgd::new(vec![weight.clone()]).distributed_with(&Group::world()?, options)?;
+    /// sgd.step(&weight.value().sum())?;
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    pub fn distributed_with(mut self, group: &Group, options: RankOptions) -> Result<Updater<R>> {
+        self.distribute_later(group, options)?;
         self.flat.synchronize()?;
         Ok(self)
     }
 
-    pub(super) fn ranks(&mut self) -> &mut Flat {
-        &mut self.flat
+    pub(super) fn distribute_later(&mut self, group: &Group, options: RankOptions) -> Result<()> {
+        let rules: Vec<&dyn AnyRule> = self.groups.iter().map(|group| &group.rule as &dyn AnyRule).collect();
+        self.flat.distribute(&rules, group, options)
     }
 
     /// The loss scale of the next step. Waits for the device.
@@ -219,6 +236,10 @@ impl<R: UpdateRule + Clone> Optimizer for Updater<R> {
 
     fn synchronize(&mut self) -> Result<()> {
         self.flat.synchronize()
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        self.flat.gather()
     }
 
     fn state(&self) -> Result<Vec<(String, Tensor)>> {

@@ -6,13 +6,15 @@
 
 use std::sync::Arc;
 
+use farad::group::Group;
 use farad::{Device, Result, Tensor};
 
-use super::{EvolutionSettings, course, fitness, network};
+use super::{EvolutionSettings, PolicyTrial, course, fitness, network, ranks_of};
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::ranks::Ranks;
 
 /// Most parameters of a policy: the covariance has their square.
 const MOST: usize = 1024;
@@ -38,6 +40,8 @@ pub struct Cma {
     distributions: Vec<Distribution>,
     seed: u64,
     updates: u64,
+    /// The ranks that evolve together; each tries its share of the policies.
+    ranks: Ranks,
 }
 
 /// The distribution from which policies are drawn.
@@ -187,7 +191,15 @@ impl Cma {
         let means = means(&network.init(seeds, &Device::cpu())?)?;
         let distributions = means.into_iter().map(|mean| Distribution::new(mean, settings.noise)).collect();
         let (rates, device) = (Rates::new(numbers, settings.population), device.clone());
-        Ok(Cma { environment, network, settings, device, rates, distributions, seed, updates: 0 })
+        let (updates, ranks) = (0, None);
+        Ok(Cma { environment, network, settings, device, rates, distributions, seed, updates, ranks })
+    }
+
+    /// Evolves with all ranks of a group, which have been made alike: each tries its share of the policies. Generations are those
+    /// of one rank.
+    pub fn distributed(mut self, group: &Group) -> Result<Cma> {
+        self.ranks = ranks_of(group, self.seeds() * self.settings.population)?;
+        Ok(self)
     }
 
     /// The number of agents that train in parallel.
@@ -247,8 +259,9 @@ impl Cma {
             }
         }
         let rows = Tensor::from_vec(rows, [seeds * population, self.network.numbers()], &self.device);
-        let trials = self.settings.trials;
-        let found = fitness(&*self.environment, &self.network, &rows, trials, &self.device);
+        let (environment, trials) = (&*self.environment, self.settings.trials);
+        let trial = PolicyTrial { environment, trials, device: &self.device, ranks: &self.ranks };
+        let found = fitness(&trial, &self.network, &rows)?;
         let found = found.reshape([seeds, population]);
         let sigmas: Vec<f32> = self.distributions.iter().map(|d| d.sigma as f32).collect();
         let course = course(&found, &Tensor::from_vec(sigmas, [seeds], &self.device));

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use farad::group::Group;
 use farad::{DType, Device, Order, Result, Tensor};
 
-use super::{EvolutionSettings, course, fitness, network, scaled_fitness};
+use super::{EvolutionSettings, PolicyTrial, course, fitness, network, ranks_of, scaled_fitness};
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
 use crate::normalizer::Normalizer;
+use crate::ranks::Ranks;
 
 /// Decay rates of Adam's moments, and its epsilon.
 const BETAS: [f64; 2] = [0.9, 0.999];
@@ -37,6 +39,8 @@ pub struct Es {
     /// Of what all policies of a seed see, if observations are scaled.
     scale: Option<Normalizer>,
     updates: u64,
+    /// The ranks that evolve together; each tries its share of the policies.
+    ranks: Ranks,
 }
 
 impl Es {
@@ -56,7 +60,14 @@ impl Es {
         let zero = mean.full_like(0.0).detach()?;
         let scale = settings.scale.then(|| Normalizer::new(seeds, environment.observations(), device));
         let (device, state) = (device.clone(), [mean, zero.clone(), zero]);
-        Ok(Es { environment, network, settings, device, state, scale, updates: 0 })
+        Ok(Es { environment, network, settings, device, state, scale, updates: 0, ranks: None })
+    }
+
+    /// Evolves with all ranks of a group, which have been made alike: each tries its share of the policies. Generations are those
+    /// of one rank.
+    pub fn distributed(mut self, group: &Group) -> Result<Es> {
+        self.ranks = ranks_of(group, self.seeds() * self.settings.population)?;
+        Ok(self)
     }
 
     /// The number of agents that train in parallel.
@@ -98,10 +109,11 @@ impl Es {
         let both = Tensor::concat(&[&drawn, &-&drawn], 1);
         let rows = (mean.unsqueeze(1) + both * noise).reshape([seeds * population, numbers]);
         let (environment, device) = (&*self.environment, &self.device);
+        let trial = PolicyTrial { environment, trials, device, ranks: &self.ranks };
         let (found, scale) = match &self.scale {
-            None => (fitness(environment, &self.network, &rows, trials, device), None),
+            None => (fitness(&trial, &self.network, &rows)?, None),
             Some(scale) => {
-                let (found, scale) = scaled_fitness(environment, &self.network, &rows, trials, scale, device);
+                let (found, scale) = scaled_fitness(&trial, &self.network, &rows, scale)?;
                 (found, Some(scale))
             }
         };

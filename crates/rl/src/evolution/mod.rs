@@ -14,12 +14,14 @@ pub use cma::Cma;
 pub use es::Es;
 pub use settings::EvolutionSettings;
 
-use farad::{Device, Tensor};
+use farad::group::Group;
+use farad::{Device, Result, Tensor};
 
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
-use crate::episodes::{Agents, episodes, returns};
+use crate::episodes::{Agents, EpisodeTotals, episodes};
 use crate::normalizer::Normalizer;
+use crate::ranks::{Ranks, SharedWorlds, WorldShare};
 
 /// The columns that a generation returns.
 pub const GENERATION: [&str; 4] = ["loss", "return", "best", "spread"];
@@ -31,38 +33,65 @@ fn network(environment: &dyn Environment, settings: &EvolutionSettings) -> Actor
 }
 
 /// Mean returns of policies `[policies, numbers]`, each evaluated in its own worlds.
-fn fitness(
-    environment: &dyn Environment,
-    network: &ActorCritic,
-    rows: &Tensor,
-    trials: usize,
-    device: &Device,
-) -> Tensor {
+fn fitness(trial: &PolicyTrial, network: &ActorCritic, rows: &Tensor) -> Result<Tensor> {
     let agents = Agents { network: network.clone(), weights: network.unpack(rows), normalizer: None };
-    let [totals, _] = returns(environment, &agents, trials, device);
-    totals.mean_axes([1])
+    Ok(trial.totals(&agents, None)?.returns.mean_axes([1]))
 }
 
 /// The same with observations scaled for every seed, and the scale after what was seen.
 fn scaled_fitness(
-    environment: &dyn Environment,
+    trial: &PolicyTrial,
     network: &ActorCritic,
     rows: &Tensor,
-    trials: usize,
     scale: &Normalizer,
-    device: &Device,
-) -> (Tensor, Normalizer) {
+) -> Result<(Tensor, Normalizer)> {
     let seeds = scale.mean.shape()[0];
     let each = rows.shape()[0] / seeds;
     let wide = scale.repeated(each);
     let agents =
         Agents { network: network.clone(), weights: network.unpack(rows), normalizer: Some(wide.clone()) };
-    let totals = episodes(environment, &agents, trials, Some(&wide), device);
+    let totals = trial.totals(&agents, Some(&wide))?;
     let of_seed =
-        |t: &Tensor, width: usize| t.reshape([seeds, each * trials, width]).sum_axes(farad::kept([1]));
+        |t: &Tensor, width: usize| t.reshape([seeds, each * trial.trials, width]).sum_axes(farad::kept([1]));
     let samples = of_seed(&totals.lengths, 1);
-    let seen = totals.seen.expect("a scale was given").map(|sum| of_seed(&sum, environment.observations()));
-    (totals.returns.mean_axes([1]), scale.with_sums(&samples, seen.each_ref()))
+    let observations = trial.environment.observations();
+    let seen = totals.seen.expect("a scale was given").map(|sum| of_seed(&sum, observations));
+    Ok((totals.returns.mean_axes([1]), scale.with_sums(&samples, seen.each_ref())))
+}
+
+/// Where policies are tried: each in so many worlds of its own.
+struct PolicyTrial<'a> {
+    environment: &'a dyn Environment,
+    trials: usize,
+    device: &'a Device,
+    ranks: &'a Ranks,
+}
+
+impl PolicyTrial<'_> {
+    /// What episodes of all agents come to. Of several ranks each tries its share of them.
+    fn totals(&self, agents: &Agents, scale: Option<&Normalizer>) -> Result<EpisodeTotals> {
+        let PolicyTrial { environment, trials, device, ranks } = *self;
+        let Some((group, share)) = ranks else {
+            return Ok(episodes(environment, agents, trials, scale, device));
+        };
+        let own = agents.with(agents.tensors().into_iter().map(|all| share.take(all)).collect());
+        let environment = SharedWorlds { environment, share: share.times(trials) };
+        let scale = scale.and(own.normalizer.as_ref());
+        let totals = episodes(&environment, &own, trials, scale, device);
+        let rows = [&totals.returns, &totals.lengths].into_iter().chain(totals.seen.iter().flatten());
+        let rows: Vec<Tensor> = rows.map(|own| own.unsqueeze(0)).collect();
+        let all = share.all(group, &rows.iter().collect::<Vec<_>>())?;
+        let mut all = all.iter().map(|all| all.squeeze(0));
+        let mut take = || all.next().expect("as many as were given");
+        let (returns, lengths) = (take(), take());
+        let seen = totals.seen.is_some().then(|| [take(), take()]);
+        Ok(EpisodeTotals { returns, lengths, seen, ahead: None })
+    }
+}
+
+/// The ranks of a population, if there are several.
+fn ranks_of(group: &Group, policies: usize) -> Result<Ranks> {
+    Ok(WorldShare::of(group, 1, policies)?.map(|share| (group.clone(), share)))
 }
 
 /// What a generation was like, `[seeds, 4]` ([`GENERATION`]), of returns `[seeds, policies]` and deviations `[seeds]`.

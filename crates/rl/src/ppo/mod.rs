@@ -14,19 +14,24 @@ mod update;
 
 use std::sync::Arc;
 
-use farad::{Device, Result, Tensor};
+use farad::group::Group;
+use farad::{DType, Device, Result, Tensor, TrainError};
 
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
 use crate::normalizer::Normalizer;
+use crate::ranks::{Ranks, WorldShare, seen_by};
 use rollout::Collected;
 pub use settings::PpoSettings;
 use update::{LearnedWeights, Samples, UpdateMeans};
 
 /// The columns that [`Ppo::update`] returns.
 pub const COURSE: [&str; 4] = ["loss", "return", "entropy", "divergence"];
+
+/// How the names of tensors begin that hold the state of worlds.
+const WORLDS: &str = "worlds.";
 
 /// Rewards are clamped to this many standard deviations of returns.
 const FAR: f64 = 10.0;
@@ -63,6 +68,10 @@ pub struct Ppo {
     rates: Tensor,
     updates: u64,
     updates_in_all: u64,
+    /// The ranks that train together; each has its share of the worlds.
+    ranks: Ranks,
+    /// The worlds of all ranks, once they were gathered.
+    gathered: Option<Vec<Tensor>>,
 }
 
 impl Ppo {
@@ -104,9 +113,27 @@ impl Ppo {
             rates,
             updates: 0,
             updates_in_all,
+            ranks: None,
+            gathered: None,
         };
         ppo.settle()?;
         Ok(ppo)
+    }
+
+    /// Trains with all ranks of a group, which have been made alike: each steps its share of the worlds, and takes its share of
+    /// every minibatch. Updates are those of one rank, up to the rounding of sums.
+    pub fn distributed(mut self, group: &Group) -> Result<Ppo> {
+        let PpoSettings { worlds, horizon, minibatches, .. } = self.settings;
+        if let Some(share) = WorldShare::of(group, self.seeds, worlds)? {
+            let (count, ranks) = (worlds * horizon / minibatches, group.size());
+            if count < ranks {
+                return Err(TrainError::SmallBatch { batch: count, ranks }.into());
+            }
+            self.worlds = self.worlds.iter().map(|all| share.take(all)).collect();
+            self.ranks = Some((group.clone(), share));
+            self.settle()?;
+        }
+        Ok(self)
     }
 
     /// Sets the learning rate of every seed.
@@ -183,21 +210,19 @@ impl Ppo {
     /// old policy ([`COURSE`]). If the loss of a seed is not finite, none of its columns is.
     pub fn update(&mut self) -> Result<Tensor> {
         let settings = &self.settings;
-        let rollout = rollout::collect(
-            &*self.environment,
-            &self.network,
-            &self.weights(),
-            &self.normalizer,
-            &self.worlds,
-            settings,
-        );
+        let rollout = self.rolled_out()?;
         let samples = self.samples(&rollout);
         let left = 1.0 - self.updates as f64 / self.updates_in_all.max(1) as f64;
         let share = if settings.anneal { left.max(0.0) } else { 1.0 };
         let rates = &self.rates * Tensor::number(share, &self.device);
         let steps = self.updates * (settings.epochs * settings.minibatches) as u64;
-        let (learned, course) =
-            update::learn(&self.network, &self.learned, &samples, &rates, steps, settings)?;
+        let (network, before) = (&self.network, &self.learned);
+        let (learned, course) = match &self.ranks {
+            None => update::learn(network, before, &samples, &rates, steps, settings)?,
+            Some((group, _)) => {
+                update::learn_together(group, network, before, &samples, &rates, steps, settings)?
+            }
+        };
         self.recent = self.recent_after(&rollout);
         if settings.normalize {
             self.normalizer = self.normalizer.with(&self.by_seed(&rollout.seen));
@@ -210,6 +235,19 @@ impl Ppo {
         let course = self.course(&course);
         self.settle_with(&course)?;
         Ok(course)
+    }
+
+    /// What all worlds of all ranks came to.
+    fn rolled_out(&self) -> Result<Collected> {
+        let Ppo { network, normalizer, worlds, settings, .. } = self;
+        let share = self.ranks.as_ref().map(|(_, share)| *share);
+        let own = seen_by(&self.environment, &self.ranks, |environment| {
+            rollout::collect(environment, network, &self.weights(), normalizer, worlds, settings, share)
+        });
+        match &self.ranks {
+            None => Ok(own),
+            Some((group, share)) => own.of_all(group, share),
+        }
     }
 
     /// `[time, seeds · worlds, numbers]` as `[seeds, time · worlds, numbers]`.
@@ -319,12 +357,29 @@ impl Ppo {
 
     /// Everything that training needs to continue, by name.
     pub fn tensors(&self) -> Vec<(String, Tensor)> {
-        self.names().into_iter().zip(self.state().into_iter().cloned()).collect()
+        let mut all: Vec<(String, Tensor)> =
+            self.names().into_iter().zip(self.state().into_iter().cloned()).collect();
+        let worlds = all.iter_mut().filter(|(name, _)| name.starts_with(WORLDS));
+        for ((_, own), whole) in worlds.zip(self.gathered.iter().flatten()) {
+            *own = whole.clone();
+        }
+        all
+    }
+
+    /// Puts the worlds of all ranks together for [`Ppo::tensors`]. All ranks call it.
+    pub fn gather(&mut self) -> Result<()> {
+        let Some((group, share)) = &self.ranks else { return Ok(()) };
+        let rows: Vec<Tensor> = self.worlds.iter().map(|own| own.cast(DType::F32).unsqueeze(0)).collect();
+        let whole = share.all(group, &rows.iter().collect::<Vec<_>>())?;
+        let worlds = whole.iter().zip(&self.worlds);
+        self.gathered =
+            Some(worlds.map(|(all, own)| all.squeeze(0).cast(own.dtype()).detach()).collect::<Result<_>>()?);
+        Ok(())
     }
 
     fn names(&self) -> Vec<String> {
         let mut all: Vec<String> = ["weights", "first", "second"].map(String::from).to_vec();
-        all.extend((0..self.worlds.len()).map(|n| format!("worlds.{n}")));
+        all.extend((0..self.worlds.len()).map(|n| format!("{WORLDS}{n}")));
         for part in ["seen", "returns"] {
             all.extend(["count", "mean", "variance"].map(|name| format!("{part}.{name}")));
         }
@@ -335,7 +390,13 @@ impl Ppo {
     /// Continues from what [`Ppo::tensors`] returned after this many updates. The caller must restore the
     /// device's random numbers.
     pub fn restore(&mut self, tensors: &[(String, Tensor)], updates: u64) -> Result<()> {
-        let new = stored(&self.names(), &self.state(), tensors)?;
+        let own = |(name, whole): &(String, Tensor)| {
+            let share = self.ranks.as_ref().filter(|_| name.starts_with(WORLDS)).map(|(_, share)| share);
+            let share = share.filter(|share| whole.shape().first() == Some(&share.all_worlds()));
+            (name.clone(), share.map_or(whole.clone(), |share| share.take(whole)))
+        };
+        let tensors: Vec<(String, Tensor)> = tensors.iter().map(own).collect();
+        let new = stored(&self.names(), &self.state(), &tensors)?;
         self.state_mut().into_iter().zip(new).for_each(|(old, new)| *old = new);
         self.updates = updates;
         Ok(())

@@ -1,11 +1,13 @@
 //! A roll-out: all worlds of all seeds act for some steps, as one loop on the device.
 
-use farad::{DType, Tensor, repeat};
+use farad::group::Group;
+use farad::{DType, Result, Tensor, repeat};
 
 use super::settings::PpoSettings;
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::normalizer::Normalizer;
+use crate::ranks::WorldShare;
 
 /// Statistics that worlds carry from step to step beside their state, as one tensor: steps of the episode, its
 /// return, and its discounted return.
@@ -43,7 +45,34 @@ pub(super) fn begin(environment: &dyn Environment, count: usize, device: &farad:
     worlds
 }
 
-/// Acts for `horizon` steps. Worlds whose episode is over restart.
+impl Collected {
+    /// What all ranks collected. Worlds stay where they are.
+    pub fn of_all(self, group: &Group, share: &WorldShare) -> Result<Collected> {
+        let Collected { worlds, seen, last, next, actions, likelihoods, rewards, .. } = &self;
+        let Collected { ended, over, finished, discounted, .. } = &self;
+        let fixed = [seen, last, actions, likelihoods, rewards, ended, over, finished, discounted];
+        let own: Vec<&Tensor> = fixed.into_iter().chain(next).collect();
+        // One program steps the worlds once, for what is sent and for what stays.
+        Tensor::compute_all(&own.iter().copied().chain(worlds).collect::<Vec<_>>())?;
+        let mut all = share.all(group, &own)?.into_iter();
+        let mut take = || all.next().expect("as many as were given");
+        Ok(Collected {
+            seen: take(),
+            last: take(),
+            actions: take(),
+            likelihoods: take(),
+            rewards: take(),
+            ended: take(),
+            over: take(),
+            finished: take(),
+            discounted: take(),
+            next: self.next.is_some().then(take),
+            worlds: self.worlds,
+        })
+    }
+}
+
+/// Acts for `horizon` steps. With a share, the worlds are those of a rank. Worlds whose episode is over restart.
 pub(super) fn collect(
     environment: &dyn Environment,
     network: &ActorCritic,
@@ -51,6 +80,7 @@ pub(super) fn collect(
     normalizer: &Normalizer,
     worlds: &[Tensor],
     settings: &PpoSettings,
+    share: Option<WorldShare>,
 ) -> Collected {
     let (seeds, device) = (weights[0].shape()[0], weights[0].device().clone());
     let count = worlds.len() - 1;
@@ -62,7 +92,7 @@ pub(super) fn collect(
         let by_seed = seen.reshape([seeds, all / seeds, seen.shape()[1]]);
         let by_seed = if settings.normalize { normalizer.apply(&by_seed) } else { by_seed };
         let said = network.act(weights, &by_seed);
-        let action = network.draw(weights, &said);
+        let action = network.draw_of(weights, &said, share);
         let (likelihood, _) = network.likelihood(weights, &said, &action);
         let step = environment.step(state, &network.to_environment(&action));
         let time = &beside[0] + 1.0;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use farad::group::Group;
 use farad::{Device, Result, Tensor};
 
 use super::settings::Settings;
@@ -9,10 +10,11 @@ use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::evolution::{Cma, Es, GENERATION};
 use crate::ppo::{COURSE, Ppo};
+use crate::sac::{SAC_COURSE, Sac};
 
 /// Trains agents. The statistics of an update are `[seeds, columns]`; the first columns are the loss and the
 /// mean return.
-pub trait Algorithm {
+pub trait Algorithm: Send {
     /// One update, or one generation: returns its statistics, without waiting for them.
     fn update(&mut self) -> Result<Tensor>;
 
@@ -28,6 +30,12 @@ pub trait Algorithm {
     /// Most steps per update, over all worlds.
     fn steps_per_update(&self) -> usize;
 
+    /// Trains with all ranks of a group, which have been made alike.
+    fn distributed(self: Box<Self>, group: &Group) -> Result<Box<dyn Algorithm>>;
+
+    /// Puts what ranks have of their own together, for [`Algorithm::tensors`]. All ranks call it.
+    fn gather(&mut self) -> Result<()>;
+
     /// Everything that training needs to continue, by name.
     fn tensors(&self) -> Vec<(String, Tensor)>;
 
@@ -37,7 +45,7 @@ pub trait Algorithm {
 
 /// Delegates everything to the methods of the same names.
 macro_rules! algorithm {
-    ($type:ty, $columns:expr) => {
+    ($type:ty, $columns:expr, $gather:expr) => {
         impl Algorithm for $type {
             fn update(&mut self) -> Result<Tensor> {
                 <$type>::update(self)
@@ -59,6 +67,14 @@ macro_rules! algorithm {
                 <$type>::steps_per_update(self)
             }
 
+            fn distributed(self: Box<Self>, group: &Group) -> Result<Box<dyn Algorithm>> {
+                Ok(Box::new(<$type>::distributed(*self, group)?))
+            }
+
+            fn gather(&mut self) -> Result<()> {
+                $gather(self)
+            }
+
             fn tensors(&self) -> Vec<(String, Tensor)> {
                 <$type>::tensors(self)
             }
@@ -70,9 +86,11 @@ macro_rules! algorithm {
     };
 }
 
-algorithm!(Ppo, COURSE);
-algorithm!(Es, GENERATION);
-algorithm!(Cma, GENERATION);
+algorithm!(Ppo, COURSE, Ppo::gather);
+// Evolved distributions are the same on all ranks.
+algorithm!(Es, GENERATION, |_| Ok(()));
+algorithm!(Cma, GENERATION, |_| Ok(()));
+algorithm!(Sac, SAC_COURSE, |_| Ok(()));
 
 type Make = fn(Arc<dyn Environment>, &Settings, &Device) -> Result<Box<dyn Algorithm>>;
 
@@ -87,12 +105,19 @@ pub struct NamedAlgorithm {
 }
 
 /// All algorithms; the first is the default.
-pub const ALGORITHMS: [NamedAlgorithm; 3] = [
+pub const ALGORITHMS: [NamedAlgorithm; 4] = [
     NamedAlgorithm {
         name: "ppo",
         about: "Proximal policy optimization: gradients from the latest samples",
         make: |environment, s, device| {
             Ok(Box::new(Ppo::new(environment, s.ppo.clone(), s.seeds, s.updates, device)?))
+        },
+    },
+    NamedAlgorithm {
+        name: "sac",
+        about: "Soft actor-critic: gradients from everything that is remembered; for continuous actions",
+        make: |environment, s, device| {
+            Ok(Box::new(Sac::new(environment, s.sac.clone(), s.ppo.clone(), s.seeds, device)?))
         },
     },
     NamedAlgorithm {

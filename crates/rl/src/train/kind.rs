@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use farad::group::Group;
 use farad::run::{Checkpoint, Run, Table, Value, json};
 use farad::train::settings::{Setting, SettingsTable as _, no_choice};
 use farad::train::{Asked, Measure, Outcome, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit};
@@ -40,6 +41,10 @@ impl TrainingKind for Worlds {
         WORLDS.iter().map(|world| Subject::new(world.name, world.about)).collect()
     }
 
+    fn is_parallel(&self) -> bool {
+        true
+    }
+
     fn settings(&self) -> Vec<Setting> {
         Settings::rows()
     }
@@ -66,7 +71,7 @@ impl TrainingKind for Worlds {
         }
         let device = asked.device_or_best()?;
         let environment = environment_of(&settings, &device)?;
-        Ok(Box::new(Ready::new(settings, environment, device)?))
+        Ok(Box::new(Ready::new(settings, environment, device, &asked.group())?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
@@ -74,7 +79,7 @@ impl TrainingKind for Worlds {
         asked.fill(&mut settings)?;
         let device = asked.device_of(run)?;
         let environment = environment_of(&at_home(settings.clone(), run), &device)?;
-        Ok(Box::new(Ready::new(settings, environment, device)?))
+        Ok(Box::new(Ready::new(settings, environment, device, &asked.group())?))
     }
 
     fn judge(&self, run: &Run, _: &Asked, device: &Device) -> Result<Outcome> {
@@ -158,9 +163,14 @@ struct Ready {
 }
 
 impl Ready {
-    fn new(mut settings: Settings, environment: Arc<dyn Environment>, device: Device) -> Result<Ready> {
+    fn new(
+        mut settings: Settings,
+        environment: Arc<dyn Environment>,
+        device: Device,
+        group: &Group,
+    ) -> Result<Ready> {
         settings.device = device.name().to_string();
-        let agents = AgentsInTraining::new(settings.clone(), environment, &device)?;
+        let agents = AgentsInTraining::new(settings.clone(), environment, &device, group)?;
         Ok(Ready { settings, agents })
     }
 }

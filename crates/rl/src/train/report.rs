@@ -89,7 +89,8 @@ pub fn write(
     curves(run, settings)?;
     let words = format!("mean return {:.1}", judged.mean());
     Conclusion::new(judged.steps, "mean return", judged.mean(), words).write(run)?;
-    let seconds = Events::training_seconds(&Events::read(run.events_path())?);
+    let events = Events::read(run.events_path())?;
+    let (seconds, ranks) = (Events::training_seconds(&events), Events::on_ranks(&events));
     let mut page = Page::with_result(&settings.title(), &judged.sentence());
     page.facts([
         ("world", format!("{}, {} at most", settings.world, counted(environment.longest(), "step"))),
@@ -98,7 +99,7 @@ pub fn write(
         ("kept after", best.iter().map(|&update| count(update)).collect::<Vec<_>>().join(", ")),
         ("seeds", settings.all_seeds().map(|seed| seed.to_string()).collect::<Vec<_>>().join(", ")),
         ("device", settings.device.clone()),
-        ("training time", format!("{seconds:.1} s")),
+        ("training time", format!("{seconds:.1} s{ranks}")),
     ]);
     page.section("Pictures");
     page.figure(

@@ -10,6 +10,7 @@ use super::table::NamedWorld;
 use crate::environments::LocomotionTask;
 use crate::evolution::EvolutionSettings;
 use crate::ppo::PpoSettings;
+use crate::sac::SacSettings;
 
 farad::train::settings! {
     /// The settings of agents.
@@ -25,6 +26,7 @@ farad::train::settings! {
         episodes: usize = 100, Takes::Whole(1, 1 << 20), "Episodes that an agent is judged on.";
         goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent reaches this return; without it, never.";
         ..ppo: PpoSettings, "What PPO is made of.";
+        ..sac: SacSettings, "What SAC is made of, beside the worlds, horizon, hidden layers, learning rate and discount of PPO.";
         ..task: LocomotionTask, "What is rewarded in worlds of bodies.";
         ..evolution: EvolutionSettings, "What evolution is made of.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";

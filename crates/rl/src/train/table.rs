@@ -44,6 +44,16 @@ pub const WORLDS: [NamedWorld; 8] = [
             (evolution.population, evolution.trials, evolution.noise) = (64, 8, 0.1);
             (evolution.step, evolution.decay) = (0.1, 0.0);
             settings.updates = if settings.algorithm == "ppo" { 120 } else { 500 };
+            if settings.algorithm == "cma" {
+                // Returns vary much from start to start, and fewer trials mislead.
+                (evolution.trials, evolution.noise, settings.updates) = (32, 0.3, 400);
+            }
+            if settings.algorithm == "sac" {
+                (ppo.worlds, ppo.horizon, ppo.learning_rate, ppo.discount) = (8, 8, 2e-3, 0.98);
+                settings.sac.reward_scale = 0.1;
+                (settings.updates, settings.validation, settings.goal) = (400, 20, vec![-180.0]);
+                settings.course.evaluate_every = 25;
+            }
         },
     },
     NamedWorld {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use farad::devices::RandomState;
+use farad::group::Group;
 use farad::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
 use farad::train::{LoopSettings, Outcome, Trainee, TrainingSummary, Validation, Watcher};
 use farad::{Device, Result, Tensor};
@@ -48,12 +49,13 @@ impl AgentsInTraining {
         settings: Settings,
         environment: Arc<dyn Environment>,
         device: &Device,
+        group: &Group,
     ) -> Result<AgentsInTraining> {
         // Weights are drawn on the CPU, everything else on the device.
         farad::seed(settings.seed);
         let algorithm = NamedAlgorithm::of(&settings.algorithm).expect("checked by its row");
         device.seed(settings.seed);
-        let algorithm = (algorithm.make)(environment.clone(), &settings, device)?;
+        let algorithm = (algorithm.make)(environment.clone(), &settings, device)?.distributed(group)?;
         let (kept, device) = (algorithm.agents().detach()?, device.clone());
         let (best, best_updates) = (vec![None; settings.seeds], vec![0; settings.seeds]);
         Ok(AgentsInTraining {
@@ -151,6 +153,10 @@ impl Trainee for AgentsInTraining {
         let goodness = means.iter().sum::<f64>() / means.len() as f64;
         let cells = means.iter().map(|&mean| mean.into()).collect();
         Ok(Some(Validation { goodness, later_wins: true, cells }))
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        self.algorithm.gather()
     }
 
     fn save(&self, checkpoint: &mut Checkpoint) -> Result<()> {

@@ -11,19 +11,22 @@ pub struct AttentionExtent {
     pub sharing: usize,
     /// Rows of the mask, if there is one.
     pub masks: usize,
+    /// Matrices of numbers that are added to the scores, if there are any.
+    pub biases: usize,
     pub queries: usize,
     pub keys: usize,
     pub width: usize,
 }
 
 impl AttentionExtent {
-    /// From the shapes of queries `[heads, queries, width]`, keys `[key heads, keys, width]` and a mask
-    /// `[masks, keys]`.
-    pub fn of(q: &Shape, k: &Shape, mask: Option<&Shape>) -> AttentionExtent {
+    /// From the shapes of queries `[heads, queries, width]`, keys `[key heads, keys, width]`, a mask `[masks, keys]`
+    /// and what is added, `[biases, queries, keys]`.
+    pub fn of(q: &Shape, k: &Shape, mask: Option<&Shape>, bias: Option<&Shape>) -> AttentionExtent {
         AttentionExtent {
             heads: q[0],
             sharing: q[0] / k[0].max(1),
             masks: mask.map_or(1, |mask| mask[0]),
+            biases: bias.map_or(1, |bias| bias[0]),
             queries: q[1],
             keys: k[1],
             width: q[2],
@@ -40,6 +43,11 @@ impl AttentionExtent {
 
     pub fn mask(&self) -> Shape {
         Shape::new(&[self.masks, self.keys])
+    }
+
+    /// What is added to the scores.
+    pub fn bias(&self) -> Shape {
+        Shape::new(&[self.biases, self.queries, self.keys])
     }
 
     /// One number a query.
@@ -61,23 +69,28 @@ impl AttentionExtent {
         self.heads / self.masks.max(1)
     }
 
-    /// Says what is wrong with queries, keys, values and a mask.
-    pub fn check(operands: &[(Shape, DType)]) -> Result<AttentionExtent, OpError> {
-        let [q, k, v, rest @ ..] = operands else {
+    /// Says what is wrong with queries, keys and values of this dtype, a mask and what is added.
+    pub fn check(
+        operands: &[(Shape, DType)],
+        wanted: DType,
+        [mask, bias]: [Option<Shape>; 2],
+    ) -> Result<AttentionExtent, OpError> {
+        let [q, k, v, ..] = operands else {
             return Err(OpError::Arity { op: "attention", got: operands.len(), least: 3 });
         };
         for &(shape, dtype) in [q, k, v] {
             if shape.rank() != 3 {
                 return Err(OpError::RankTooLow { op: "attention", shape, rank: shape.rank(), least: 3 });
             }
-            if dtype != DType::F32 {
-                return Err(OpError::DTypes { op: "attention", lhs: dtype, rhs: DType::F32 });
+            if dtype != wanted {
+                return Err(OpError::DTypes { op: "attention", lhs: dtype, rhs: wanted });
             }
         }
-        let extent = AttentionExtent::of(&q.0, &k.0, rest.first().map(|mask| &mask.0));
-        let mask = rest.first().map(|mask| (mask.0, extent.mask()));
+        let extent = AttentionExtent::of(&q.0, &k.0, mask.as_ref(), bias.as_ref());
+        let more = [mask.map(|mask| (mask, extent.mask())), bias.map(|bias| (bias, extent.bias()))];
         let wanted = [(q.0, extent.q()), (k.0, extent.k()), (v.0, extent.k())];
-        match wanted.into_iter().chain(mask).find(|(shape, wanted)| shape != wanted) {
+        let mut all = wanted.into_iter().chain(more.into_iter().flatten());
+        match all.find(|(shape, wanted)| shape != wanted) {
             Some((lhs, rhs)) => {
                 let mut sizes = lhs.iter().zip(rhs.iter()).filter(|(a, b)| a != b);
                 let (&a, &b) = sizes.next().unwrap_or((&lhs[0], &rhs[0]));

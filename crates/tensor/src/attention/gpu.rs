@@ -142,8 +142,13 @@ pub fn backward(
 mod tests {
     use super::*;
 
-    const CORE: CustomLimits =
-        CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65_535, subgroups: false };
+    const CORE: CustomLimits = CustomLimits {
+        invocations: 256,
+        workgroup_memory: 16 << 10,
+        workgroups: 65_535,
+        subgroups: false,
+        matrices: 0,
+    };
 
     fn valid(text: &str) {
         let module =
@@ -155,11 +160,26 @@ mod tests {
 
     #[test]
     fn every_width_has_valid_kernels_within_every_limit() {
-        let op = AttentionOp { scale: farad_ir::Exact(0.5), offset: Some(3) };
+        let op = AttentionOp {
+            scale: farad_ir::Exact(0.5),
+            offset: Some(3),
+            is_f16: false,
+            mask: false,
+            bias: None,
+            dropout: None,
+        };
         for memory in [16, 32, 48] {
             let limits = CustomLimits { workgroup_memory: memory << 10, ..CORE };
             for width in [4, 12, 16, 20, 64, 80, 96, super::super::WIDEST] {
-                let extent = AttentionExtent { heads: 6, sharing: 2, masks: 3, queries: 65, keys: 70, width };
+                let extent = AttentionExtent {
+                    heads: 6,
+                    sharing: 2,
+                    masks: 3,
+                    biases: 1,
+                    queries: 65,
+                    keys: 70,
+                    width,
+                };
                 let masked = width % 8 == 0;
                 let kernels = forward(&op, &extent, masked, &limits);
                 for kernel in kernels.into_iter().chain(backward(&op, &extent, masked, &limits)) {

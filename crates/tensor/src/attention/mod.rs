@@ -6,8 +6,8 @@
 //! queries. The other streams queries for the gradients at keys and values. So no two workgroups add to the
 //! same result.
 //!
-//! GPUs use products and softmax instead (`composed`) where there are at most 512 queries and keys: that is
-//! faster there (`docs/lab/attention.md`).
+//! There are two sets of kernels: those on tensor cores (`matrices`), and scalar ones within core WGSL (`gpu`). Short
+//! sequences use products and softmax instead (`composed`), where that is faster (`docs/lab/attention.md`).
 //!
 //! Invariant: every number is summed in an order that depends on the sizes alone. [`Attention`] holds the
 //! options of users. `op` has the two ops, `reference` their meaning in `f64`, `cpu` and `gpu` how they run.
@@ -16,15 +16,21 @@
 
 mod composed;
 mod cpu;
+mod dropout;
 mod extent;
 mod gpu;
+mod matrices;
 mod op;
 mod options;
 mod reference;
 mod second;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use options::Attention;
 
 pub use composed::composed;
+pub use dropout::AttentionDropout;
+pub use matrices::suit;
 pub use op::{AttentionOp, WIDEST};

@@ -2,8 +2,11 @@
 
 use farad_ir::{CustomKernel, CustomLimits, CustomOp, DType, Exact, OpError, Shape, Var, Words};
 
+use super::dropout::AttentionDropout;
 use super::extent::{AttentionExtent, Sight};
-use super::{cpu, gpu, reference, second};
+use super::matrices::Extras;
+use super::reference::Chances;
+use super::{cpu, gpu, matrices, reference, second};
 
 /// The widest heads that the kernels take.
 pub const WIDEST: usize = 128;
@@ -11,19 +14,35 @@ pub const WIDEST: usize = 128;
 /// The logarithm of a sum of nothing, as far as `f32` reaches without infinities.
 pub const NOTHING: f32 = -1e30;
 
-/// Queries `[heads, queries, width]`, keys and values `[key heads, keys, width]`, and perhaps a mask
-/// `[masks, keys]` -> the result, like the queries, and the logarithm of each query's sum.
+/// Queries `[heads, queries, width]`, keys and values `[key heads, keys, width]`, and what the fields name -> the
+/// result, like the queries, and the logarithm of each query's sum.
 #[derive(Clone, Copy, Debug, Hash)]
 pub struct AttentionOp {
     pub scale: Exact,
     /// How many keys beyond its own place a query sees; `None`: it sees all.
     pub offset: Option<usize>,
+    /// Whether queries, keys, values and results are f16, which only tensor cores take.
+    pub is_f16: bool,
+    /// Whether there is a mask `[masks, keys]`.
+    pub mask: bool,
+    /// If `[biases, queries, keys]` is added to the scores: how many heads in a row share one of these. Tensor cores only.
+    pub bias: Option<usize>,
+    /// If weights are dropped, by a seed `[4]`. Tensor cores only.
+    pub dropout: Option<AttentionDropout>,
 }
 
 /// Queries, keys, values, gradients at the result, logarithms of the sums, shares (the sum of result times gradient,
-/// a query), perhaps a mask -> gradients at the queries, and at keys and values in one array.
+/// a query), and what the fields name -> gradients at the queries, and at keys and values in one array.
 #[derive(Clone, Copy, Debug, Hash)]
 struct AttentionGradients(AttentionOp);
+
+/// Operands behind the first ones.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtraOperands<T> {
+    pub mask: Option<T>,
+    pub bias: Option<T>,
+    pub seed: Option<T>,
+}
 
 impl AttentionOp {
     /// How far a query sees ahead.
@@ -31,8 +50,30 @@ impl AttentionOp {
         self.offset.unwrap_or(extent.keys)
     }
 
-    fn sight<'a>(&self, extent: AttentionExtent, mask: Option<&&'a [u32]>) -> Sight<'a> {
-        Sight { extent, ahead: self.ahead(&extent), mask: mask.copied() }
+    /// Which operands there are beyond queries, keys and values.
+    pub fn extras(&self) -> Extras {
+        Extras { mask: self.mask, bias: self.bias.is_some(), dropout: self.dropout.is_some() }
+    }
+
+    /// These operands, `given` of which come first.
+    pub fn extra<T: Copy>(&self, operands: &[T], given: usize) -> ExtraOperands<T> {
+        let mut rest = operands[given..].iter().copied();
+        let mut take = |is: bool| if is { rest.next() } else { None };
+        let extras = self.extras();
+        ExtraOperands { mask: take(extras.mask), bias: take(extras.bias), seed: take(extras.dropout) }
+    }
+
+    fn dtype(&self) -> DType {
+        if self.is_f16 { DType::F16 } else { DType::F32 }
+    }
+
+    fn extent(&self, shapes: &[Shape], given: usize) -> AttentionExtent {
+        let ExtraOperands { mask, bias, .. } = self.extra(shapes, given);
+        AttentionExtent::of(&shapes[0], &shapes[1], mask.as_ref(), bias.as_ref())
+    }
+
+    fn sight<'a>(&self, extent: AttentionExtent, mask: Option<&'a [u32]>) -> Sight<'a> {
+        Sight { extent, ahead: self.ahead(&extent), mask }
     }
 
     /// Pairs of a query and a key that it sees, without masks.
@@ -40,10 +81,43 @@ impl AttentionOp {
         let sight = self.sight(*extent, None);
         extent.heads as u64 * (0..extent.queries).map(|query| sight.limit(query) as u64).sum::<u64>()
     }
+
+    /// Bytes that shapes take in memory, and their results.
+    fn bytes(&self, shapes: &[Shape], results: &[Shape]) -> u64 {
+        let words: usize = shapes.iter().chain(results).map(|shape| shape.numel()).sum();
+        self.dtype().size() as u64 * words as u64
+    }
+
+    /// The meaning of the op, and of its gradients, for operands of which `given` come first.
+    pub(super) fn meaning(&self, operands: &[Vec<f64>], shapes: &[Shape], given: usize) -> Vec<Vec<f64>> {
+        let operands: Vec<&[f64]> = operands.iter().map(Vec::as_slice).collect();
+        let extra = self.extra(&operands, given);
+        let mask = extra.mask.map(reference::truth);
+        let sight = self.sight(self.extent(shapes, given), mask.as_deref());
+        let chances = Chances { op: self, bias: extra.bias, seed: extra.seed };
+        match given {
+            3 => reference::forward(&sight, self.scale.0, &chances, std::array::from_fn(|n| operands[n])),
+            _ => reference::backward(&sight, self.scale.0, &chances, std::array::from_fn(|n| operands[n])),
+        }
+    }
+
+    /// The same for words. CPUs record products and softmax for what is added and dropped, so that they come here only
+    /// with the graph of another device; then time does not matter.
+    fn slow(&self, operands: &[&[u32]], shapes: &[Shape], given: usize, results: &mut [Words]) {
+        let extra = operands.len() - self.dropout.is_some() as usize;
+        let mut values: Vec<Vec<f64>> = operands[..extra].iter().map(|words| doubles(words)).collect();
+        values.extend(operands[extra..].iter().map(|words| words.iter().map(|&word| word as f64).collect()));
+        if self.mask {
+            values[given] = operands[given].iter().map(|&word| word as f64).collect();
+        }
+        for (to, from) in results.iter_mut().zip(self.meaning(&values, shapes, given)) {
+            *to = from.into_iter().map(|x| (x as f32).to_bits()).collect();
+        }
+    }
 }
 
-fn words(shapes: &[Shape]) -> u64 {
-    shapes.iter().map(|shape| shape.numel() as u64).sum()
+fn doubles(words: &[u32]) -> Vec<f64> {
+    floats(words).iter().map(|&x| x as f64).collect()
 }
 
 fn floats(words: &[u32]) -> &[f32] {
@@ -56,19 +130,25 @@ impl CustomOp for AttentionOp {
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        let extent = AttentionExtent::check(operands)?;
-        Ok(vec![(extent.q(), DType::F32), (extent.rows(), DType::F32)])
+        let least = 3 + self.extras().count();
+        if operands.len() < least {
+            return Err(OpError::Arity { op: "attention", got: operands.len(), least });
+        }
+        let ExtraOperands { mask, bias, .. } = self.extra(operands, 3);
+        let extras = [mask, bias].map(|operand| operand.map(|(shape, _)| shape));
+        let extent = AttentionExtent::check(operands, self.dtype(), extras)?;
+        Ok(vec![(extent.q(), self.dtype()), (extent.rows(), DType::F32)])
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
-        let mask = operands.get(3).map(|mask| reference::truth(mask));
-        let sight =
-            self.sight(AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3)), mask.as_deref().as_ref());
-        reference::forward(&sight, self.scale.0, [&operands[0], &operands[1], &operands[2]])
+        self.meaning(operands, shapes, 3)
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
-        let sight = self.sight(AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3)), operands.get(3));
+        if self.bias.is_some() || self.dropout.is_some() {
+            return self.slow(operands, shapes, 3, results);
+        }
+        let sight = self.sight(self.extent(shapes, 3), self.extra(operands, 3).mask);
         let [y, sums] = results else { unreachable!("two results") };
         let given = [floats(operands[0]), floats(operands[1]), floats(operands[2])];
         let (y, sums) = (bytemuck::cast_slice_mut(y), bytemuck::cast_slice_mut(sums));
@@ -76,13 +156,20 @@ impl CustomOp for AttentionOp {
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3));
-        gpu::forward(self, &extent, shapes.len() > 3, limits)
+        let extent = self.extent(shapes, 3);
+        if matrices::takes(self, &extent, limits) {
+            return matrices::forward(self, &extent, limits);
+        }
+        gpu::forward(self, &extent, self.mask, limits)
+    }
+
+    fn scratch(&self, _: &[Shape]) -> Vec<usize> {
+        matrices::scratch(self)
     }
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
-        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(3));
-        let bytes = 4 * (words(shapes) + words(&[extent.q(), extent.rows()]));
+        let extent = self.extent(shapes, 3);
+        let bytes = self.bytes(shapes, &[extent.q(), extent.rows()]);
         Some((bytes, 4 * self.pairs(&extent) * extent.width as u64))
     }
 
@@ -93,16 +180,21 @@ impl CustomOp for AttentionOp {
         upstream: &[Var<'g>],
     ) -> Result<Vec<Option<Var<'g>>>, OpError> {
         let (&[q, k, v], rest) = operands.split_first_chunk().expect("checked by infer");
-        let extent =
-            AttentionExtent::of(&q.shape(), &k.shape(), rest.first().map(|mask| mask.shape()).as_ref());
-        let shares = (results[0] * upstream[0]).sum(&[2]).reshape(extent.rows()) - upstream[1];
+        let shapes: Vec<Shape> = operands.iter().map(|x| x.shape()).collect();
+        let extent = self.extent(&shapes, 3);
+        let [y, g] = [results[0], upstream[0]].map(|x| x.cast(DType::F32));
+        let shares = (y * g).sum(&[2]).reshape(extent.rows()) - upstream[1];
         let mut given = vec![q, k, v, upstream[0], results[1], shares];
         given.extend(rest);
         let found = Var::custom(AttentionGradients(*self), &given)?;
         let (queries, both) = (found[0], found[1]);
         let (keys, values) = (second::half(both, &extent, 0), second::half(both, &extent, 1));
         let mut found = vec![Some(queries), Some(keys), Some(values)];
-        found.extend(rest.iter().map(|_| None));
+        found.resize(operands.len(), None);
+        if self.bias.is_some() {
+            // Whoever learns what is added pays for all scores; nobody else does.
+            found[3 + self.mask as usize] = Some(second::at_bias(self, &extent, &given));
+        }
         Ok(found)
     }
 }
@@ -113,21 +205,21 @@ impl CustomOp for AttentionGradients {
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
-        let extent = AttentionExtent::of(&operands[0].0, &operands[1].0, operands.get(6).map(|mask| &mask.0));
-        Ok(vec![(extent.q(), DType::F32), (extent.both(), DType::F32)])
+        let shapes: Vec<Shape> = operands.iter().map(|(shape, _)| *shape).collect();
+        let extent = self.0.extent(&shapes, 6);
+        Ok(vec![(extent.q(), self.0.dtype()), (extent.both(), self.0.dtype())])
     }
 
     fn reference(&self, operands: &[Vec<f64>], shapes: &[Shape]) -> Vec<Vec<f64>> {
-        let mask = operands.get(6).map(|mask| reference::truth(mask));
-        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
-        let sight = self.0.sight(extent, mask.as_deref().as_ref());
-        let given = std::array::from_fn(|n| &operands[n][..]);
-        reference::backward(&sight, self.0.scale.0, given)
+        self.0.meaning(operands, shapes, 6)
     }
 
     fn cpu(&self, operands: &[&[u32]], shapes: &[Shape], results: &mut [Words]) {
-        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
-        let sight = self.0.sight(extent, operands.get(6));
+        if self.0.bias.is_some() || self.0.dropout.is_some() {
+            return self.0.slow(operands, shapes, 6, results);
+        }
+        let extent = self.0.extent(shapes, 6);
+        let sight = self.0.sight(extent, self.0.extra(operands, 6).mask);
         let [queries, both] = results else { unreachable!("two results") };
         let (keys, values) = bytemuck::cast_slice_mut(both).split_at_mut(extent.k().numel());
         let given = std::array::from_fn(|n| floats(operands[n]));
@@ -140,13 +232,20 @@ impl CustomOp for AttentionGradients {
     }
 
     fn wgsl(&self, shapes: &[Shape], limits: &CustomLimits) -> Vec<CustomKernel> {
-        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
-        gpu::backward(&self.0, &extent, shapes.len() > 6, limits)
+        let extent = self.0.extent(shapes, 6);
+        if matrices::takes(&self.0, &extent, limits) {
+            return matrices::backward(&self.0, &extent, limits);
+        }
+        gpu::backward(&self.0, &extent, self.0.mask, limits)
+    }
+
+    fn scratch(&self, _: &[Shape]) -> Vec<usize> {
+        matrices::scratch(&self.0)
     }
 
     fn costs(&self, shapes: &[Shape]) -> Option<(u64, u64)> {
-        let extent = AttentionExtent::of(&shapes[0], &shapes[1], shapes.get(6));
-        let bytes = 4 * (words(shapes) + words(&[extent.q(), extent.both()]));
+        let extent = self.0.extent(shapes, 6);
+        let bytes = self.0.bytes(shapes, &[extent.q(), extent.both()]);
         Some((bytes, 10 * self.0.pairs(&extent) * extent.width as u64))
     }
 
@@ -156,6 +255,7 @@ impl CustomOp for AttentionGradients {
         _: &[Var<'g>],
         upstream: &[Var<'g>],
     ) -> Result<Vec<Option<Var<'g>>>, OpError> {
-        second::gradient(&self.0, operands, upstream)
+        let shapes: Vec<Shape> = operands.iter().map(|x| x.shape()).collect();
+        second::gradient(&self.0, &self.0.extent(&shapes, 6), operands, upstream)
     }
 }

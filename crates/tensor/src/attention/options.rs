@@ -66,14 +66,15 @@ impl Attention {
     }
 
     /// For every query and key, `[.., queries, keys]`, broadcast over what comes before: `bool` values that say what is
-    /// seen, or numbers that are added to the scores (below -1e30: not seen). Computed in the
-    /// composed form, which holds all scores.
+    /// seen, or numbers that are added to the scores (below -1e30: not seen). Without tensor cores it is computed in
+    /// the composed form, which holds all scores; so is the gradient at the numbers.
     pub fn mask(mut self, mask: &Tensor) -> Attention {
         self.mask = Some(mask.clone());
         self
     }
 
-    /// Probabilities are zeroed with this probability and the others scaled up, in the composed form.
+    /// Probabilities are zeroed with this probability and the others scaled up. Tensor cores' kernels draw which ones
+    /// from a stream of their own; other devices use the composed form.
     #[track_caller]
     pub fn dropout(mut self, probability: f64) -> Attention {
         check_probability("dropout", probability);
@@ -82,7 +83,8 @@ impl Attention {
     }
 
     /// Whether to compute by matrix products and softmax, which holds all scores, or by the kernels, which never do.
-    /// Without this, GPUs use products up to 512 queries and keys, because they are faster there.
+    /// Without this, GPUs use products for few queries and keys, where they are faster: up to 512, on tensor cores
+    /// below 256 (`f32`) or 64 (f16).
     pub fn composed(mut self, composed: bool) -> Attention {
         self.composed = Some(composed);
         self

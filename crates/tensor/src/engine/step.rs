@@ -18,7 +18,7 @@ use crate::node::{KnownValue, RecordedNode};
 use crate::plan::{Plan, Request};
 use crate::recording::Recording;
 use crate::tensor::Tensor;
-use farad_runtime::Memory;
+use farad_runtime::{Memory, Read};
 
 /// How far back a step records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,6 +142,19 @@ impl<'a> EngineStep<'a> {
         id
     }
 
+    /// The order in which a backward pass comes to the gradients of `loss` at nodes: for each of them a number that grows.
+    /// Nothing is kept of it.
+    pub fn backward_order(&self, loss: NodeId, at: &[NodeId]) -> Result<Vec<usize>> {
+        let mut graph = self.recording.graph.clone();
+        let gradients = farad_ir::gradient(&mut graph, loss, at)?;
+        Ok(gradients.into_iter().map(NodeId::index).collect())
+    }
+
+    /// Whether something recorded is a custom op of this name.
+    pub fn has_custom(&self, name: &str) -> bool {
+        self.recording.graph.nodes.iter().any(|node| matches!(&node.op, Op::Custom(op) if op.name() == name))
+    }
+
     /// A number given with the run.
     pub fn number(&mut self, number: f32) -> NodeId {
         self.recording.word(number.to_bits(), DType::F32)
@@ -165,9 +178,29 @@ impl<'a> EngineStep<'a> {
     /// new; `identity` is everything beside the recording that decides what it writes. The results that replace no
     /// array come back, in order.
     pub fn run(
+        self,
+        identity: &impl Hash,
+        write: impl Fn(&mut StepWriter) -> Result<Vec<StepOutput>>,
+    ) -> Result<Vec<DeviceArray>> {
+        self.run_watched(identity, write, None)
+    }
+
+    /// The same. `read` is given the bytes of the results that replace no array, in order, each as soon as what computes it is
+    /// requested; the rest of the program runs beside the read.
+    pub fn run_reading(
+        self,
+        identity: &impl Hash,
+        write: impl Fn(&mut StepWriter) -> Result<Vec<StepOutput>>,
+        mut read: impl FnMut(Read),
+    ) -> Result<()> {
+        self.run_watched(identity, write, Some(&mut read)).map(drop)
+    }
+
+    fn run_watched(
         mut self,
         identity: &impl Hash,
         write: impl Fn(&mut StepWriter) -> Result<Vec<StepOutput>>,
+        read: Option<&mut dyn FnMut(Read)>,
     ) -> Result<Vec<DeviceArray>> {
         if self.spent.is_some() {
             self.wanted = self.recording.live();
@@ -180,9 +213,31 @@ impl<'a> EngineStep<'a> {
             }
             parts.clear();
         }
-        let outputs = self.device.run(&plan, &inputs, &words)?;
+        let outputs = match read {
+            None => self.device.run(&plan, &inputs, &words)?,
+            Some(read) => self.run_in_parts(&plan, &inputs, &words, read)?,
+        };
         drop(inputs);
         Ok(self.settle(&plan, outputs))
+    }
+
+    /// Runs the plan, and reads what it writes for nobody else on the way.
+    fn run_in_parts(
+        &self,
+        plan: &Plan,
+        inputs: &[Memory],
+        words: &[u32],
+        read: &mut dyn FnMut(Read),
+    ) -> Result<Vec<Memory>> {
+        let is_new = |&n: &usize| plan.replaced(n).is_none();
+        let watched: Vec<usize> = (self.wanted.len()..plan.program.outputs.len()).filter(is_new).collect();
+        self.device.run_in_parts(plan, inputs, words, &watched, &mut |n, memory| {
+            let spec = plan.program.outputs[n].spec;
+            read(match spec.len {
+                0 => Read::Done(vec![]),
+                len => self.device.0.backend.read(memory, 0, len * spec.dtype.size()),
+            });
+        })
     }
 
     /// The plan of the program, compiled if there is none.

@@ -1,12 +1,21 @@
-//! Scaled dot-product attention.
+//! Scaled dot-product attention: which form computes it.
 
 use farad_ir::{DType, Exact, OpError, Shape};
 
 use super::{Tensor, raise};
-use crate::attention::{Attention, AttentionOp, WIDEST, composed};
+use crate::attention::{Attention, AttentionDropout, AttentionOp, WIDEST, composed};
+use crate::precision::Precision;
 
-/// Queries and keys up to which a GPU is faster with products and all scores.
+/// Queries and keys up to which a GPU without tensor cores is faster with products and all scores. Measured; see
+/// docs/lab/attention.md.
 const SHORT: usize = 512;
+
+/// Queries and keys below which products are faster than tensor cores' kernels: f16 and `f32`. Cases:
+/// `attention_fwdbwd_32x6x256x64_f16`, `attention_fwdbwd_32x6x256x64_f32`.
+const FEW: [usize; 2] = [64, 256];
+
+/// Queries below which a kernel's rows would be mostly empty. Not measured.
+const ROWS: usize = 16;
 
 impl Tensor {
     /// Attention: every query (`self`) gets the mean of the values, weighted by the softmax of its products with
@@ -17,8 +26,13 @@ impl Tensor {
     /// Heads may share keys: their number is a multiple of the key heads'. A query that sees nothing gets zeros.
     ///
     /// The scores of all queries and keys are never held, neither here nor for the gradients. There are exceptions,
-    /// which use products and softmax instead: few queries and keys ([`Attention::composed`]), [`Attention::mask`],
-    /// [`Attention::dropout`], heads wider than 128, values of another width, and gradients of gradients.
+    /// which use products and softmax instead: few queries and keys ([`Attention::composed`]), heads wider than 128,
+    /// values of another width, and gradients of gradients. Without tensor cores, so do [`Attention::mask`] and
+    /// [`Attention::dropout`].
+    ///
+    /// On tensor cores, f16 tensors stay f16, and so does what is recorded in
+    /// [`Precision::Mixed`](crate::Precision::Mixed); sums are `f32`. `f32` tensors keep their precision: see
+    /// docs/lab/attention.md.
     ///
     /// ```
     /// use farad::prelude::*;
@@ -42,13 +56,12 @@ impl Tensor {
         if k.size(-2) == 0 || q.numel() == 0 || v.numel() == 0 {
             return Tensor::zeros(q.shape().with(q.rank() - 1, v.size(-1)), q.device()).cast(dtype);
         }
-        let short = q.device().is_gpu() && q.size(-2).max(k.size(-2)) <= SHORT;
-        let short = short || crate::traced::is_composing();
-        if options.composed.unwrap_or(short) || options.mask.is_some() || options.dropout > 0.0 || !fits {
+        if !fits || !takes_kernels(&q, &k, options) {
             let sharing = heads(&q) / heads(&k);
-            return composed(&q, &k.shared_by(sharing), &v.shared_by(sharing), options, scale);
+            return composed(&q, &k.shared_by(sharing), &v.shared_by(sharing), options, scale).cast(dtype);
         }
-        q.cast(DType::F32).flash(&k.cast(DType::F32), &v.cast(DType::F32), options, scale).cast(dtype)
+        let inner = if is_f16(&q) { DType::F16 } else { DType::F32 };
+        q.cast(inner).flash(&k.cast(inner), &v.cast(inner), options, scale).cast(dtype)
     }
 
     /// Attention by the kernels.
@@ -62,12 +75,25 @@ impl Tensor {
             if width.is_multiple_of(4) { t } else { t.pad(&[(0, 0), (0, 0), (0, 4 - width % 4)]) }
         };
         let (q, keys, values) = (folded(self), folded(k), folded(v));
-        let batch = &self.shape()[..self.rank().saturating_sub(3)];
+        let lead = &self.shape()[..self.rank() - 2];
+        let batch = &lead[..lead.len().saturating_sub(1)];
         let seen = options.seen(batch, k.size(-2));
         let seen =
             seen.map(|seen| seen.cast(DType::U32).reshape([batch.iter().product::<usize>(), k.size(-2)]));
-        let op = AttentionOp { scale: Exact(scale), offset: options.causal.then_some(options.offset) };
-        let operands: Vec<&Tensor> = [&q, &keys, &values].into_iter().chain(seen.as_ref()).collect();
+        let added = options.mask.as_ref().map(|mask| added(mask, lead, [self.size(-2), k.size(-2)]));
+        let dropout = (options.dropout > 0.0).then_some(AttentionDropout(Exact(options.dropout)));
+        let seed = dropout.map(|_| Tensor::random_bits([4], self.device()));
+        let op = AttentionOp {
+            scale: Exact(scale),
+            offset: options.causal.then_some(options.offset),
+            is_f16: self.dtype() == DType::F16,
+            mask: seen.is_some(),
+            bias: added.as_ref().map(|(_, every)| *every),
+            dropout,
+        };
+        let added = added.map(|(added, _)| added);
+        let operands: Vec<&Tensor> =
+            [&q, &keys, &values].into_iter().chain(&seen).chain(&added).chain(&seed).collect();
         let y = Tensor::custom(op, &operands).swap_remove(0);
         let y = if width.is_multiple_of(4) { y } else { y.narrow(2, 0, width) };
         y.reshape(self.shape())
@@ -85,6 +111,51 @@ impl Tensor {
         let spread = self.unsqueeze(axis as isize + 1).expand(&sizes);
         spread.reshape(self.shape().with(axis, self.shape()[axis] * heads))
     }
+}
+
+/// Whether the kernels compute it in f16.
+fn is_f16(q: &Tensor) -> bool {
+    let mixed = q.dtype() == DType::F32 && Precision::current() == Precision::Mixed;
+    q.device().attends_on_matrices() && (q.dtype() == DType::F16 || mixed)
+}
+
+/// Whether the kernels compute it, by a fixed rule on device, sizes and options.
+fn takes_kernels(q: &Tensor, k: &Tensor, options: &Attention) -> bool {
+    let matrices = q.device().attends_on_matrices();
+    let special = options.mask.is_some() || options.dropout > 0.0;
+    if special && (!matrices || options.dropout >= 1.0) {
+        return false;
+    }
+    let (queries, keys) = (q.size(-2), k.size(-2));
+    let enough = match (q.device().is_gpu(), matrices) {
+        (false, _) => true,
+        (true, false) => queries.max(keys) > SHORT,
+        (true, true) => queries >= ROWS && queries.max(keys) >= FEW[!is_f16(q) as usize],
+    };
+    !options.composed.unwrap_or(!enough || crate::traced::is_composing())
+}
+
+/// What is added to the scores, `[matrices, queries, keys]`, and how many heads in a row share a matrix. `lead` are the
+/// axes of the scores before queries and keys, over which the mask broadcasts.
+#[track_caller]
+fn added(mask: &Tensor, lead: &[usize], [queries, keys]: [usize; 2]) -> (Tensor, usize) {
+    let numbers = match mask.dtype().is_float() {
+        true => mask.cast(DType::F32),
+        // Hidden: below what counts as seen.
+        false => (mask.cast(DType::Bool).cast(DType::F32) - 1.0) * 2e30,
+    };
+    let missing = (lead.len() + 2).saturating_sub(mask.rank());
+    let own: Vec<usize> = std::iter::repeat_n(1, missing).chain(mask.shape().iter().copied()).collect();
+    let varies = |axis: &usize| lead[*axis] > 1 && own[*axis] > 1;
+    let first = (0..lead.len()).find(varies).unwrap_or(lead.len());
+    let last = (0..lead.len()).rev().find(varies).map_or(first, |axis| axis + 1);
+    let mut sizes = vec![1; first];
+    sizes.extend(&lead[first..last]);
+    sizes.resize(lead.len(), 1);
+    sizes.extend([queries, keys]);
+    let count: usize = lead[first..last].iter().product();
+    let every = lead[last..].iter().product();
+    (numbers.broadcast_to(&sizes).reshape([count, queries, keys]), every)
 }
 
 fn heads(t: &Tensor) -> usize {

@@ -77,6 +77,8 @@ impl Tensor {
     #[track_caller]
     pub fn contract(&self, other: &Tensor, contraction: Contraction) -> Tensor {
         let dtype = super::meet("contract", self.dtype(), other.dtype());
+        let high = contraction.high || dtype == DType::F32 && Precision::current() == Precision::High;
+        let contraction = Contraction { high, ..contraction };
         let product = |a: &Tensor, b: &Tensor| Tensor::record(Op::Contract(Arc::new(contraction)), &[a, b]);
         if dtype == DType::F32 && Precision::current() == Precision::Mixed {
             return product(&self.cast(DType::F16), &other.cast(DType::F16)).cast(dtype);

@@ -278,7 +278,7 @@ impl<const N: usize> Spatial<N> {
         let x = input.reshape(join(&[&[batch], group, &[inputs], &input.shape()[2..]]));
         let own = order.map(|axis| if axis == self.outputs { outputs } else { inputs });
         let weight = weight.reshape(join(&[group, &own, taps]));
-        let contraction = Contraction { sizes, out: (0..self.inputs).collect(), lhs, rhs };
+        let contraction = Contraction { sizes, out: (0..self.inputs).collect(), lhs, rhs, high: false };
         x.contract(&weight, contraction).reshape(join(&[&[batch], &[self.groups * outputs], places]))
     }
 }

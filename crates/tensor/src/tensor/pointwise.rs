@@ -342,4 +342,18 @@ impl Tensor {
     pub fn stop_gradient(&self) -> Tensor {
         Tensor::record(Op::StopGradient, &[self])
     }
+
+    /// The same values, computed once. Without this, every kernel that wants them may compute them again, which is what one
+    /// wants where that is little work.
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::full(3.0, [2], &Device::cpu());
+    /// assert_eq!((&x * 2.0).computed_once().to_vec::<f32>()?, [6.0, 6.0]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn computed_once(&self) -> Tensor {
+        Tensor::record(Op::Barrier(0), &[self])
+    }
 }

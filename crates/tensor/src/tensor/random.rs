@@ -92,8 +92,29 @@ impl Tensor {
     #[track_caller]
     pub fn randn(shape: impl Into<Shape>, device: &Device) -> Tensor {
         let shape = shape.into();
-        let (u, v) = (Tensor::rand(shape, device), Tensor::rand(shape, device));
-        // Box and Muller: 1 - u is never zero, so the logarithm is finite.
+        Tensor::normal_of(Tensor::rand(shape, device), Tensor::rand(shape, device))
+    }
+
+    /// Normal random numbers with mean 0 and variance 1, as `f32`, from a place in a stream of one's own: see
+    /// [`Tensor::random_bits_at`].
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::randn_at(7, 3, [1000], &Device::cpu());
+    /// assert!(x.mean().item()?.abs() < 0.2);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn randn_at(seed: u64, place: u64, shape: impl Into<Shape>, device: &Device) -> Tensor {
+        let shape = shape.into();
+        let pairs = Tensor::rand_at(seed, place, [2, shape.numel()], device);
+        let [u, v] = [0, 1].map(|n| pairs.narrow(0, n, 1).reshape(shape));
+        Tensor::normal_of(u, v)
+    }
+
+    /// Box and Muller: two uniform numbers make a normal one. `1 - u` is never zero, so the logarithm is finite.
+    #[track_caller]
+    fn normal_of(u: Tensor, v: Tensor) -> Tensor {
         let radius = ((1.0 - u).log() * -2.0).sqrt();
         radius * (v * std::f64::consts::TAU).cos()
     }
@@ -110,6 +131,27 @@ impl Tensor {
     pub fn random_mask(probability: f64, shape: impl Into<Shape>, device: &Device) -> Tensor {
         check_probability("random_mask", probability);
         Tensor::rand(shape, device).less(probability)
+    }
+
+    /// `bool` values that are true with this probability, from 0 to 1, from a place in a stream of one's own: see
+    /// [`Tensor::random_bits_at`].
+    ///
+    /// ```
+    /// use farad::prelude::*;
+    /// let x = Tensor::random_mask_at(7, 3, 1.0, [8], &Device::cpu());
+    /// assert_eq!(x.to_vec::<bool>()?, [true; 8]);
+    /// # Ok::<(), farad::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn random_mask_at(
+        seed: u64,
+        place: u64,
+        probability: f64,
+        shape: impl Into<Shape>,
+        device: &Device,
+    ) -> Tensor {
+        check_probability("random_mask_at", probability);
+        Tensor::rand_at(seed, place, shape, device).less(probability)
     }
 
     /// Elements zeroed with this probability (from 0 to 1) and the others scaled up to keep the mean. With 1 all of

@@ -138,6 +138,11 @@ fn numbers() -> Vec<Case> {
         Case::new("clamp", "", one(), 1e-7, |x| x[0].clamp(-0.5, 0.75)),
         Case::new("square", "", one(), 1e-7, |x| x[0].square()),
         Case::new("square", "f16", vec![half([7, 9], SIGNED)], HALF, |x| x[0].square()),
+        Case::new("computed_once", "", one(), 0.0, |x| x[0].computed_once()),
+        Case::new("computed_once", "for two sums", one(), 2e-6, |x| {
+            let y = x[0].exp().computed_once();
+            y.sum_axes([0]) + (&y * &y).sum_axes([0])
+        }),
         Case::new("stop_gradient", "", one(), 0.0, |x| x[0].stop_gradient()).without_gradient(),
         Case::new("stop_gradient", "in a product", one(), 1e-7, |x| &x[0] * &x[0].stop_gradient())
             .without_gradient(),

@@ -52,7 +52,7 @@ fn convolution(
     };
     let image = shape([batch, groups, inputs], |w| w.size);
     let weight = shape([groups, outputs, inputs], |w| w.kernel);
-    (Contraction { sizes, out: (0..3 + d).collect(), lhs, rhs }, image, weight)
+    (Contraction { sizes, out: (0..3 + d).collect(), lhs, rhs, high: false }, image, weight)
 }
 
 fn case(detail: &str, [batch, groups, inputs, outputs]: [usize; 4], windows: &[WindowAxis]) -> Case {
@@ -107,21 +107,34 @@ pub(super) fn cases() -> Vec<Case> {
 /// Sums of products that are neither a matmul nor a convolution.
 fn others() -> Vec<Case> {
     let axis = IndexMap::axis;
-    let outer = Contraction { sizes: vec![17, 9], out: vec![0, 1], lhs: vec![axis(0)], rhs: vec![axis(1)] };
+    let outer = Contraction {
+        sizes: vec![17, 9],
+        out: vec![0, 1],
+        lhs: vec![axis(0)],
+        rhs: vec![axis(1)],
+        high: false,
+    };
     let dot = Contraction {
         sizes: vec![6, 7],
         out: vec![],
         lhs: vec![axis(0), axis(1)],
         rhs: vec![axis(0), axis(1)],
+        high: false,
     };
     let pointwise = Contraction {
         sizes: vec![6, 7],
         out: vec![1, 0],
         lhs: vec![axis(0), axis(1)],
         rhs: vec![axis(0), axis(1)],
+        high: false,
     };
-    let alone =
-        Contraction { sizes: vec![6, 7, 5], out: vec![0], lhs: vec![axis(0), axis(1)], rhs: vec![axis(2)] };
+    let alone = Contraction {
+        sizes: vec![6, 7, 5],
+        out: vec![0],
+        lhs: vec![axis(0), axis(1)],
+        rhs: vec![axis(2)],
+        high: false,
+    };
     let of = |detail: &str, lhs: &[usize], rhs: &[usize], contraction: Contraction| {
         let inputs = vec![float(lhs, SIGNED), float(rhs, SIGNED)];
         Case::new("contract", detail, inputs, 2e-6, move |x| x[0].contract(&x[1], contraction.clone()))

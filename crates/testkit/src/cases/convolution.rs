@@ -22,6 +22,7 @@ fn case<const N: usize>(
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = images();
+    cases.extend(large());
     let one = ConvOptions::<1>::new;
     let line = |detail: &str, shapes: (&[usize], &[usize]), options| {
         case("conv1d", Tensor::conv1d, detail, shapes, options)
@@ -65,6 +66,28 @@ fn images() -> Vec<Case> {
     ]
 }
 
+/// Those with enough work that GPUs compute them otherwise. Tiles of six double the error of sums; tiles of eight are four
+/// times worse.
+fn large() -> Vec<Case> {
+    let two = ConvOptions::<2>::new;
+    let image = |detail: &str, shapes: (&[usize], &[usize]), options| {
+        case("conv2d", Tensor::conv2d, detail, shapes, options)
+    };
+    vec![
+        image("tiles of six", (&[2, 8, 22, 21], &[32, 8, 3, 3]), two().padding(1)).looser(4.0),
+        image("tiles of eight", (&[1, 8, 20, 19], &[16, 8, 5, 5]), two().padding(2)).looser(8.0),
+        image("tiles, stride", (&[2, 6, 31, 30], &[24, 6, 5, 5]), two().stride(2).padding(2)).looser(4.0),
+        image("kernel of one, stride, many channels", (&[2, 48, 32, 31], &[48, 48, 1, 1]), two().stride(2)),
+        image("many groups", (&[4, 48, 26, 27], &[48, 1, 3, 3]), two().padding(1).groups(48)),
+        image(
+            "many groups, stride",
+            (&[8, 64, 33, 32], &[64, 1, 3, 3]),
+            two().stride(2).padding(1).groups(64),
+        ),
+        image("groups of two and three", (&[2, 24, 30, 31], &[36, 2, 4, 4]), two().padding(2).groups(12)),
+    ]
+}
+
 fn transposed() -> Vec<Case> {
     let (one, two) = (ConvOptions::<1>::new, ConvOptions::<2>::new);
     let line = |detail: &str, shapes: (&[usize], &[usize]), options| {
@@ -80,5 +103,6 @@ fn transposed() -> Vec<Case> {
         image("stride", (&[2, 3, 4, 5], &[3, 2, 4, 4]), two().stride(2).padding(1)),
         image("dilation", (&[1, 2, 4, 3], &[2, 3, 2, 3]), two().dilation([2, 1]).output_padding([1, 0])),
         image("groups", (&[1, 4, 3, 3], &[4, 2, 3, 3]), two().stride(2).groups(2)),
+        image("many channels", (&[2, 16, 12, 13], &[16, 24, 4, 4]), two().stride(2).padding(1)),
     ]
 }

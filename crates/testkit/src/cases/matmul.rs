@@ -115,6 +115,15 @@ fn moved() -> Vec<Case> {
         of("padded", &[17, 9], &[12, 17], |x| x[0].pad(&[(1, 2), (2, 1)]).matmul(&x[1])),
         of("expanded", &[17, 1], &[9, 17], |x| x[0].expand([17, 9]).matmul(&x[1])),
         of("with itself", &[9, 9], &[9, 9], |x| x[0].matmul(&x[0].transpose(0, 1)).matmul(&x[1])),
+        // Large enough for copies with aligned rows, also on software GPUs.
+        of("odd rows, transposed lhs", &[131, 67], &[131, 71], |x| x[0].transpose(0, 1).matmul(&x[1])),
+        of("odd rows, transposed rhs", &[67, 131], &[71, 131], |x| x[0].matmul(&x[1].transpose(0, 1))),
+        of("odd rows, batched and sliced", &[3, 70, 133], &[3, 140, 70], |x| {
+            x[0].slice((.., 1..68, 2..133)).matmul(&x[1].slice((.., 3..134, ..67)))
+        }),
+        half("odd rows, both transposed", &[131, 67], &[71, 131], |x| {
+            x[0].transpose(0, 1).matmul(&x[1].transpose(0, 1))
+        }),
         half("transposed", &[65, 33], &[17, 65], |x| x[0].transpose(0, 1).matmul(&x[1].transpose(0, 1))),
         half("batched", &[3, 5, 7], &[3, 9, 7], |x| x[0].matmul(&x[1].transpose(-1, -2))),
     ]

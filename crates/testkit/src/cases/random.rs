@@ -34,6 +34,8 @@ pub(super) fn cases() -> Vec<Case> {
             Tensor::rand([7, 33], &x.device) - Tensor::rand([7, 33], &x.device)
         }),
         of("randn", "", 5e-6, |x| Tensor::randn([7, 33], &x.device)),
+        of("randn_at", "", 5e-6, |x| Tensor::randn_at(7, 3, [7, 33], &x.device)),
+        of("random_mask_at", "", 0.0, |x| Tensor::random_mask_at(7, 3, 0.3, [7, 33], &x.device)),
         of("random_mask", "", 0.0, |x| Tensor::random_mask(0.3, [7, 33], &x.device)),
         of("rand", "summed", 2e-6, |x| Tensor::rand([7, 33], &x.device).sum_axes([1])),
         of("randn", "f16", 2e-3, |x| Tensor::randn([7, 33], &x.device).cast(DType::F16)),

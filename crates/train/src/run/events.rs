@@ -9,9 +9,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use farad_chart::{bytes, counted};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+
+/// The field of the last event that has the most bytes that the device of every rank held.
+pub(crate) const MEMORY_OF_RANKS: &str = "memory_of_ranks";
 
 /// The writer of `events.jsonl`. Every event is in the file when [`Events::write`] returns.
 pub struct Events {
@@ -81,6 +85,18 @@ impl Events {
         before + current
     }
 
+    /// On how many ranks a run was last trained and how much memory each of their devices held, for a line about its time; empty
+    /// for a rank alone.
+    pub fn on_ranks(events: &[Value]) -> String {
+        let memory = events.iter().rev().find_map(|event| event[MEMORY_OF_RANKS].as_array());
+        let memory: Vec<u64> = memory.into_iter().flatten().filter_map(Value::as_u64).collect();
+        let (Some(least), Some(most)) = (memory.iter().min(), memory.iter().max()) else {
+            return String::new();
+        };
+        let [least, most] = [least, most].map(|&held| bytes(held.into()));
+        format!(" on {}, {least} to {most} of memory each", counted(memory.len(), "rank"))
+    }
+
     /// All events of a file; invalid lines are skipped; empty if there is no file.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Value>> {
         let path = path.as_ref();
@@ -121,5 +137,12 @@ mod tests {
             event("end", Some(1.5)),
         ];
         assert_eq!(Events::training_seconds(&events), 5.5);
+    }
+
+    #[test]
+    fn the_memory_of_ranks_is_told() {
+        let event = json!({ "event": "end", MEMORY_OF_RANKS: [3 << 20, 2 << 20, 5 << 19] });
+        assert_eq!(Events::on_ranks(&[event]), " on 3 ranks, 2 MiB to 3 MiB of memory each");
+        assert_eq!(Events::on_ranks(&[json!({ "event": "end" })]), "");
     }
 }

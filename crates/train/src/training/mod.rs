@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::error::{Result, TrainError};
 use crate::kind::{Trainee, Validation};
 use crate::outcome::Outcome;
-use crate::run::{Checkpoint, Events, Log, LogCell, Run, Stop};
+use crate::run::{Checkpoint, Events, Log, LogCell, MEMORY_OF_RANKS, Run, Stop};
 use crate::watcher::{Progress, Watcher};
 use late::Late;
 pub use settings::LoopSettings;
@@ -56,6 +56,8 @@ pub struct Training<T: Trainee + ?Sized = dyn Trainee> {
     started: Instant,
     /// When it last saved.
     saved: Instant,
+    /// The most bytes that the device of every rank held, once training has ended.
+    memory: Vec<u64>,
 }
 
 impl<T: Trainee + ?Sized> Training<T> {
@@ -98,6 +100,7 @@ impl<T: Trainee + ?Sized> Training<T> {
             first,
             started,
             saved,
+            memory: vec![],
         };
         if takes_weights {
             // From here on nobody needs the other run.
@@ -133,6 +136,8 @@ impl<T: Trainee + ?Sized> Training<T> {
 
     /// Judges what was learned and writes it down. Ranks other than the first wait for it, and have no outcome.
     pub fn conclude(&mut self, summary: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome> {
+        self.group.barrier()?;
+        self.trainee.finish(&self.run, watcher)?;
         let outcome = match self.group.is_first() {
             true => self.trainee.conclude(&self.run, summary, watcher)?,
             false => Outcome::default(),
@@ -159,6 +164,10 @@ impl<T: Trainee + ?Sized> Training<T> {
         }
         self.pause(false, watcher)?;
         self.save()?;
+        self.memory = match self.group.is_alone() {
+            true => vec![],
+            false => self.group.all_gather(&[self.trainee.device().counters().bytes_peak as u64])?.concat(),
+        };
         self.event(if interrupted { "interrupted" } else { "end" }, true)?;
         Ok(TrainingSummary { steps: self.step, interrupted, early })
     }
@@ -252,7 +261,10 @@ impl<T: Trainee + ?Sized> Training<T> {
         let mut wrote = validation.is_some();
         for (at, late) in std::mem::take(&mut self.late) {
             self.losses = late.get()?;
-            self.group.all_reduce(&mut self.losses, Combine::Mean)?;
+            match self.trainee.is_spread() {
+                true => self.losses = self.group.all_gather(&self.losses)?.concat(),
+                false => self.group.all_reduce(&mut self.losses, Combine::Mean)?,
+            }
             self.check_losses(at)?;
             let seen = if at == self.step { validation.take() } else { None };
             let row = self.trainee.row(at, Some(&self.losses), seen);
@@ -292,6 +304,7 @@ impl<T: Trainee + ?Sized> Training<T> {
 
     fn save(&mut self) -> Result<()> {
         self.saved = Instant::now();
+        self.trainee.gather()?;
         let Some((log, _)) = &mut self.written else { return Ok(()) };
         let mut checkpoint = Checkpoint::new(self.run.kind(), self.step);
         self.trainee.save(&mut checkpoint)?;
@@ -307,6 +320,9 @@ impl<T: Trainee + ?Sized> Training<T> {
         let mut fields = json!({ "training_seconds": self.started.elapsed().as_secs_f64() });
         if let (Value::Object(fields), Value::Object(noted)) = (&mut fields, self.trainee.noted(ends)) {
             fields.extend(noted);
+            if !self.memory.is_empty() {
+                fields.insert(MEMORY_OF_RANKS.into(), json!(self.memory));
+            }
         }
         events.write(event, self.step, fields)
     }

@@ -1,5 +1,8 @@
 //! What a user may say about the loop itself, whatever it trains.
 
+use farad_group::WireFormat;
+use farad_nn::optim::RankOptions;
+
 use crate::settings::Takes;
 
 crate::settings! {
@@ -12,5 +15,18 @@ crate::settings! {
         #[later] patience: u64 = 0, Takes::from(0), "Training ends after this many validations in a row without a new best; 0: never.";
         #[later] keep_best: bool = false, Takes::Truth, "Whether the model of the best validation is kept and judged, instead of the last.";
         #[later] from: String = String::new(), Takes::Text, "The run whose weights training starts from; if empty, new weights.";
+        #[later] wire: String = WIRES[0].into(), Takes::one_of(WIRES), "What gradients are on their way between ranks: f16 halves the bytes, and rounds twice to 11 bits.";
+        #[later] shard: bool = false, Takes::Truth, "Whether each rank keeps the optimizer's moments of its share of the weights only.";
+    }
+}
+
+/// What gradients may be between ranks; the first is what they are anyway.
+const WIRES: [&str; 2] = ["f32", "f16"];
+
+impl LoopSettings {
+    /// How ranks share the work of an optimizer.
+    pub fn ranks(&self) -> RankOptions {
+        let wire = if self.wire == WIRES[1] { WireFormat::Half } else { WireFormat::Full };
+        RankOptions { wire, sharded: self.shard, ..RankOptions::default() }
     }
 }

@@ -16,8 +16,8 @@ use crate::joints::columns;
 use crate::quantity::{ONE, Quantity, ZERO};
 use crate::rows::{Arrangement, ConstraintSide, RowIndex, RowStore};
 use crate::vector::Vector3;
-pub(crate) use table::{ContactTables, tables};
-use table::{PlaneRow, PointBoxRow, SegmentRow};
+pub(crate) use table::{ContactTables, PlaneRow, tables};
+use table::{PointBoxRow, SegmentRow};
 
 /// The smallest impulse that friction distinguishes from zero, so that its direction is differentiable
 /// everywhere.
@@ -218,10 +218,11 @@ impl GroupMaker<'_> {
                 .each_ref()
                 .map(|side| side.as_ref().map_or(ZERO, |index| index.column(self.bodies, value, self.device)))
         };
-        let column =
-            |n: usize| Quantity::column(&surface.iter().map(|s| s[n]).collect::<Vec<_>>(), self.device);
+        let column = |n: usize| {
+            self.arrangement.column(&surface.iter().map(|s| s[n]).collect::<Vec<_>>(), self.device)
+        };
         ContactGroup {
-            store: RowStore::new(surface.len(), self.arrangement, self.device),
+            store: RowStore::new(self.arrangement),
             masses: of(|body| 1.0 / body.mass),
             splits: of(|body| body.split),
             friction: column(0),
@@ -233,11 +234,11 @@ impl GroupMaker<'_> {
     }
 
     fn column<T>(&self, rows: &[T], of: impl Fn(&T) -> f64) -> Quantity {
-        Quantity::column(&rows.iter().map(of).collect::<Vec<_>>(), self.device)
+        self.arrangement.column(&rows.iter().map(of).collect::<Vec<_>>(), self.device)
     }
 
     fn points<T>(&self, rows: &[T], of: impl Fn(&T) -> crate::geometry::Point3) -> Vector3 {
-        columns(&rows.iter().map(of).collect::<Vec<_>>(), self.device)
+        columns(&rows.iter().map(of).collect::<Vec<_>>(), self.arrangement, self.device)
     }
 
     fn planes(&self, rows: &[PlaneRow]) -> ContactGroup {

@@ -12,7 +12,7 @@ enum OpenPart {
 }
 
 /// The error of a parser with its path in front, instead of line and column alone.
-pub(super) fn placed(text: &str, error: &serde_json::Error) -> (String, String) {
+pub fn placed(text: &str, error: &serde_json::Error) -> (String, String) {
     let message = error.to_string();
     // A field that is missing is noticed at the end of its object.
     let is_missing = message.starts_with("missing field");

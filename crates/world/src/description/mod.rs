@@ -4,7 +4,7 @@
 //! be assembled. Lengths are in meters, angles in radians, masses in kilograms, times in seconds.
 
 mod check;
-mod json_path;
+pub(crate) mod json_path;
 mod solid;
 
 use serde::{Deserialize, Serialize};

@@ -37,6 +37,7 @@ pub fn machines() -> &'static [Machine] {
             workgroup_memory: limits.max_compute_workgroup_storage_size,
             invocations: limits.max_compute_invocations_per_workgroup,
             workgroups: limits.max_compute_workgroups_per_dimension,
+            ..Capabilities::core()
         };
         vec![
             open(&adapter, wgpu::Features::empty(), wgpu::Limits::default(), Capabilities::core()),

@@ -2,6 +2,7 @@
 //! epilogues.
 
 use farad_compile::program::{Product, ProductOperand};
+use farad_compile::tiles::PROCESSORS;
 
 use super::*;
 use crate::render::product::{ProductForm, ProductTile, TILES, write};
@@ -73,10 +74,10 @@ const SHAPES: [(usize, [usize; 3], [usize; 2]); 10] = [
     (1, [250, 61, 500], [32, 32]),
     (1, [1024, 64, 512], [64, 64]),
     (1, [1000, 61, 511], [64, 64]),
-    (1, [1024, 64, 1024], [128, 64]),
-    (1, [1000, 60, 1021], [128, 64]),
-    (9, [384, 160, 512], [128, 128]),
-    (9, [381, 155, 508], [128, 128]),
+    (1, [1024, 200, 1024], [128, 64]),
+    (1, [1000, 203, 1021], [128, 64]),
+    (22, [384, 160, 512], [128, 128]),
+    (22, [381, 155, 508], [128, 128]),
 ];
 
 #[test]
@@ -94,7 +95,7 @@ fn every_tile() {
 fn the_rule_reaches_every_tile() {
     let large = [(1, [1024, 1024, 1024], [128, 64]), (1, [4096, 4096, 4096], [128, 128])];
     for (batch, sizes, expected) in SHAPES.into_iter().chain(large) {
-        let tile = crate::render::product::ProductTile::of(&shape(batch, sizes), false);
+        let tile = crate::render::product::ProductTile::of(&shape(batch, sizes), false, PROCESSORS);
         assert_eq!([tile.m, tile.n], expected, "{batch} {sizes:?}");
     }
 }
@@ -158,7 +159,7 @@ fn cooperative(
 ) -> Dispatch {
     let Kernel::Product(product) = kernel else { unreachable!("a product") };
     let canonical = space::canonical_product(product);
-    let context = RenderContext { program: &case.program, slots, capabilities };
+    let context = RenderContext { program: &case.program, slots, locals: &[], capabilities };
     module::build(kernel.touches(), context, |module| write(module, &canonical, tile))
 }
 
@@ -208,10 +209,18 @@ fn subgroups_multiply_halves_where_they_can() {
 fn large_products_of_halves_are_made_by_subgroups() {
     let is_f16 = [[4096, 4096, 4096], [512, 512, 512], [8192, 64, 8192], [100, 4096, 8192]];
     for sizes in is_f16 {
-        assert_eq!(ProductTile::of(&shape(1, sizes), true).form, ProductForm::Cooperative, "{sizes:?}");
-        assert_eq!(ProductTile::of(&shape(1, sizes), false).form, ProductForm::Scalar, "{sizes:?}");
+        assert_eq!(
+            ProductTile::of(&shape(1, sizes), true, PROCESSORS).form,
+            ProductForm::Cooperative,
+            "{sizes:?}"
+        );
+        assert_eq!(
+            ProductTile::of(&shape(1, sizes), false, PROCESSORS).form,
+            ProductForm::Scalar,
+            "{sizes:?}"
+        );
     }
-    assert_eq!(ProductTile::of(&shape(1, [8, 8, 8]), true).form, ProductForm::Scalar);
+    assert_eq!(ProductTile::of(&shape(1, [8, 8, 8]), true, PROCESSORS).form, ProductForm::Scalar);
 }
 
 /// Every pair of two lists.

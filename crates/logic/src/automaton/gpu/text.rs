@@ -244,8 +244,13 @@ mod tests {
     use super::super::plan::PassDirection;
     use super::*;
 
-    const LIMITS: CustomLimits =
-        CustomLimits { invocations: 256, workgroup_memory: 16 << 10, workgroups: 65535, subgroups: false };
+    const LIMITS: CustomLimits = CustomLimits {
+        invocations: 256,
+        workgroup_memory: 16 << 10,
+        workgroups: 65535,
+        subgroups: false,
+        matrices: 0,
+    };
 
     /// The topology that the files show.
     fn sample() -> Topology {

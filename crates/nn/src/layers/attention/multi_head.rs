@@ -73,8 +73,8 @@ impl MultiHeadAttention {
         self
     }
 
-    /// In training, zeroes weights of keys with this probability. That is computed with all scores in
-    /// memory: see [`Attention::dropout`].
+    /// In training, zeroes weights of keys with this probability. Without tensor cores that is computed with all
+    /// scores in memory: see [`Attention::dropout`].
     #[track_caller]
     pub fn dropout(mut self, probability: f64) -> MultiHeadAttention {
         check_probability("dropout", probability);

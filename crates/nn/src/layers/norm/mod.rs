@@ -15,6 +15,7 @@ pub use batch::{BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d};
 pub use group::GroupNorm;
 pub use instance::{InstanceNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d};
 pub use layer::{LastAxes, LayerNorm};
+pub(crate) use ranks::SUM_OVER_RANKS;
 pub use rms::RmsNorm;
 
 use farad_ir::Shape;

@@ -18,15 +18,18 @@ impl SumOverRanks {
     }
 }
 
+/// What programs call the sum.
+pub(crate) const SUM_OVER_RANKS: &str = "sum_over_ranks";
+
 impl CustomOp for SumOverRanks {
     fn name(&self) -> &str {
-        "sum_over_ranks"
+        SUM_OVER_RANKS
     }
 
     fn infer(&self, operands: &[(Shape, DType)]) -> Result<Vec<(Shape, DType)>, OpError> {
         match operands {
             [(shape, DType::F32)] => Ok(vec![(*shape, DType::F32)]),
-            [(_, dtype)] => Err(OpError::DType { op: "sum_over_ranks", dtype: *dtype, help: "" }),
+            [(_, dtype)] => Err(OpError::DType { op: SUM_OVER_RANKS, dtype: *dtype, help: "" }),
             _ => unreachable!("one operand"),
         }
     }
