@@ -40,8 +40,8 @@ const SHORTER: [(&str, &str); 11] = [
         "farad train evolve --device cpu --seed 1 --updates 2 --set population=4 --set seconds=0.2 --set films=2",
     ),
     (
-        "farad train evolve --device cpu --data inchworm.json --set genes=network --updates 40",
-        "farad train evolve --device cpu --data inchworm.json --set genes=network --updates 2 --set population=4 --set seconds=0.2 --set films=2",
+        "farad train evolve --device cpu --seed 2 --data inchworm.json --set genes=network --updates 40",
+        "farad train evolve --device cpu --seed 2 --data inchworm.json --set genes=network --updates 2 --set population=4 --set seconds=0.2 --set films=2",
     ),
     (
         "farad train tadpole.json --device cpu --updates 60",
