@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(search.members.iter().map(|m| m.place[0]).collect::<Vec<_>>(), [0.9, 0.5]);
         assert_eq!(search.seen, [[0.9, 0.0]]);
         // Nobody new: the place of 0.9 is taken, and 0.2 has room around it.
-        search.take(vec![at(0.91), at(0.2)], 1, 1, 1);
+        search.take(vec![at(0.91), at(0.2)], 1, 1, 2);
         assert_eq!(search.members[0].place[0], 0.2);
         assert_eq!(search.seen.len(), 2);
     }
