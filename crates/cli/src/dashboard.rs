@@ -13,6 +13,7 @@ use crate::circuits;
 use crate::error::Result;
 use crate::kinds::KINDS;
 use crate::look;
+use crate::pages;
 use crate::signals::on_ending;
 use crate::source::RUNS;
 
@@ -45,7 +46,7 @@ pub struct DashboardOptions {
 }
 
 /// What the page knows of kinds of training.
-const SIGHT: KindsShown = KindsShown { kinds: KINDS, newest: circuits::newest };
+const SIGHT: KindsShown = KindsShown { kinds: KINDS, newest: circuits::newest, moving: pages::newest };
 
 /// Serves the page until Ctrl-C.
 pub fn run(options: &DashboardOptions) -> Result<()> {

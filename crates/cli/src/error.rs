@@ -35,7 +35,7 @@ pub enum Error {
     #[error("run: not a run: {path}: no such folder{nearest}\nhelp: {help}")]
     NoRun { path: String, nearest: String, help: String },
     #[error(
-        "{op}: no circuit in this run: {path} is a run of kind {kind}\nhelp: circuits come from automata and from logic networks: `farad train --list` names them; networks are exported with --format onnx"
+        "{op}: no circuit in this run: {path} is a run of kind {kind}\nhelp: circuits come from automata and from logic networks: `farad train --list` names them; networks are exported with --format onnx, and agents with --format html"
     )]
     NoCircuit { op: &'static str, path: String, kind: String },
     #[error(

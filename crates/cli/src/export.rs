@@ -1,4 +1,4 @@
-//! `farad export`: a circuit or a network for other tools.
+//! `farad export`: a circuit or a network for other tools, or a page of what moves.
 
 use std::io::Write;
 
@@ -11,7 +11,8 @@ use crate::error::{Error, Result, did_you_mean};
 use crate::lm::folders;
 use crate::look;
 use crate::networks;
-use crate::source::Source;
+use crate::pages::{self, HTML};
+use crate::source::{Source, open_run};
 
 /// The format of networks.
 pub const ONNX: &str = "onnx";
@@ -30,6 +31,8 @@ pub fn run(options: &ExportOptions) -> Result<()> {
     let files = if options.format == ONNX {
         let (name, bytes) = network(options)?;
         vec![(name, bytes)]
+    } else if let Some(page) = moving(options)? {
+        vec![page]
     } else {
         let format = format(&options.format)?;
         let circuit = pipelined(options, format, circuit(options)?)?;
@@ -62,6 +65,19 @@ fn write(options: &ExportOptions, files: &[(String, Vec<u8>)]) -> Result<()> {
         }
     }
     Ok(out.flush()?)
+}
+
+/// The page of a run in which something moves: name and contents of its file. None if another format is asked for, or if
+/// there is only a circuit, whose page is another.
+fn moving(options: &ExportOptions) -> Result<Option<(String, Vec<u8>)>> {
+    if options.format != HTML || !options.source.is_dir() || options.raw {
+        return Ok(None);
+    }
+    let page = pages::page(&open_run(&options.source)?, options.seed);
+    if page.is_some() && options.pipeline.is_some() {
+        return Err(Error::Pipeline { why: "a page has no clock".into() });
+    }
+    Ok(page.transpose()?.map(|(name, text)| (name, text.into_bytes())))
 }
 
 /// The network of a run: name and contents of its file.

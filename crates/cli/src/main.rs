@@ -38,6 +38,7 @@ mod lm;
 mod look;
 mod man;
 mod networks;
+mod pages;
 mod predict;
 mod processor;
 mod profile;

@@ -1,20 +1,15 @@
 //! The newest circuit of a run: its page, its drawing and its numbers, even while the run still trains.
 //!
-//! A checkpoint contains the best hard gates so far, so nothing more needs to be written for this. Invariant: a
-//! circuit is made once for each state of the folder, and only a few are kept. Start at
+//! A checkpoint contains the best hard gates so far, so nothing more needs to be written for this. Start at
 //! [`RecentCircuits::get`].
 
-use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use farad::run::{Run, Value, json};
 use farad_circuit::{Circuit, Drawing, Format, Gate, Statistics, export};
 
-use crate::summary::stamp;
-
-/// Circuits that are kept.
-const KEPT: usize = 8;
+use crate::recent::Recent;
 
 /// Most gates of a circuit that is drawn: larger drawings would be a gray block of many megabytes.
 const MOST_DRAWN: usize = 4000;
@@ -45,33 +40,18 @@ pub type Find = fn(&Run) -> Option<Result<Newest, String>>;
 /// The circuits that were requested recently.
 pub struct RecentCircuits {
     find: Find,
-    kept: Mutex<VecDeque<(CircuitKey, Option<Arc<Shown>>)>>,
+    recent: Recent<Shown>,
 }
-
-/// The folder, and when the circuit's sources were written.
-type CircuitKey = (std::path::PathBuf, [u64; 2]);
 
 impl RecentCircuits {
     /// An empty cache.
     pub fn new(find: Find) -> RecentCircuits {
-        RecentCircuits { find, kept: Mutex::default() }
+        RecentCircuits { find, recent: Recent::default() }
     }
 
     /// The newest circuit in a run's folder; `None` if it has none yet, or if its kind never has one.
     pub fn get(&self, folder: &Path) -> Option<Arc<Shown>> {
-        let stamps = ["checkpoint.safetensors", "circuits"].map(|name| stamp(&folder.join(name)));
-        let key = (folder.to_path_buf(), stamps);
-        let mut kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some((_, shown)) = kept.iter().find(|(other, _)| *other == key) {
-            return shown.clone();
-        }
-        // Made under the lock: several frames of one page ask at once, and one result serves all.
-        let shown = newest(folder, self.find).map(Arc::new);
-        kept.retain(|((other, _), _)| other != folder);
-        kept.push_back((key, shown.clone()));
-        let surplus = kept.len().saturating_sub(KEPT);
-        kept.drain(..surplus);
-        shown
+        self.recent.get(folder, || newest(folder, self.find))
     }
 }
 

@@ -5,7 +5,7 @@
 //! row of the table from it. `watcher` keeps all rows for all pages, and polls twice per second while a page is
 //! open. `stream` sends changes as server-sent events. `state` determines from outside whether a run is
 //! training. `circuits` shows the newest hard circuit of a checkpoint while a run trains: the page of the HTML
-//! export, in a frame without an origin. Which kinds of training have circuits, and what a run learns, comes
+//! export, in a frame without an origin. `moving` does the same for the newest policy of agents. Which kinds of training have circuits, and what a run learns, comes
 //! from the command's tables ([`KindsShown`]).
 //!
 //! `farad-web` decides which requests are answered (by Host, Origin and the browser's fetch metadata) and adds the
@@ -18,7 +18,7 @@
 //!
 //! ```no_run
 //! use farad_dashboard::{Dashboard, KindsShown};
-//! let sight = KindsShown { kinds: farad::train::Kinds(&[]), newest: |_| None };
+//! let sight = KindsShown { kinds: farad::train::Kinds(&[]), newest: |_| None, moving: |_| None };
 //! let dashboard = Dashboard::open("runs".as_ref(), 0, sight)?;
 //! println!("{}", dashboard.address());
 //! dashboard.serve(&farad::run::Stop::new())?; // until somebody sets the flag
@@ -30,6 +30,8 @@ mod circuits;
 mod details;
 mod error;
 mod library;
+mod moving;
+mod recent;
 mod rows;
 #[cfg(test)]
 mod scratch;
@@ -43,6 +45,7 @@ mod watcher;
 pub use circuits::{Find, Newest};
 pub use error::{Error, Result};
 pub use library::is_run;
+pub use moving::FindPage;
 pub use state::{RunStatus, state};
 pub use summary::problem;
 
@@ -63,6 +66,8 @@ pub struct KindsShown {
     pub kinds: Kinds,
     /// Finds the newest circuit of a run.
     pub newest: Find,
+    /// Makes the page in which the newest policy of a run moves.
+    pub moving: FindPage,
 }
 
 /// A dashboard that is bound to its address and answers once it is served.

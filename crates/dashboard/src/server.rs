@@ -24,6 +24,7 @@ use crate::assets;
 use crate::circuits::{RecentCircuits, Shown};
 use crate::details::details;
 use crate::library::RunLibrary;
+use crate::moving::RecentPages;
 use crate::stream::{MOST_FOLLOWED, stream};
 use crate::watcher::{MOST_PAGES, Runs, watch};
 
@@ -37,6 +38,7 @@ pub struct ServerState {
     runs: Receiver<Arc<Runs>>,
     port: u16,
     circuits: Arc<RecentCircuits>,
+    moving: Arc<RecentPages>,
     pages: Arc<Semaphore>,
 }
 
@@ -45,7 +47,8 @@ impl ServerState {
     pub fn new(library: RunLibrary, port: u16, sight: KindsShown) -> ServerState {
         let pages = Arc::new(Semaphore::new(MOST_PAGES));
         let runs = watch(library.clone(), pages.clone(), sight.kinds);
-        ServerState { library, runs, port, circuits: Arc::new(RecentCircuits::new(sight.newest)), pages }
+        let (circuits, moving) = (RecentCircuits::new(sight.newest), RecentPages::new(sight.moving));
+        ServerState { library, runs, port, circuits: Arc::new(circuits), moving: Arc::new(moving), pages }
     }
 }
 
@@ -59,6 +62,7 @@ pub fn router(shared: ServerState) -> Router {
         .route("/runs/{run}/circuit.json", get(circuit_facts))
         .route("/runs/{run}/circuit.svg", get(circuit_drawing))
         .route("/runs/{run}/page", get(circuit_page))
+        .route("/runs/{run}/moving", get(moving_page))
         .route("/runs/{run}/files/{*path}", get(file))
         .layer(from_fn_with_state(shared.port, guarded))
         .with_state(shared)
@@ -131,6 +135,15 @@ async fn circuit_drawing(State(shared): State<ServerState>, Path(run): Path<Stri
 async fn circuit_page(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
     circuit(shared, run, |shown| {
         Some(with_policy("text/html; charset=utf-8", CIRCUIT_POLICY, shown.page.clone()))
+    })
+    .await
+}
+
+/// The newest policy of a run, in motion.
+async fn moving_page(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
+    answer(move || {
+        let page = shared.moving.get(&shared.library.folder(&run)?)?;
+        Some(with_policy("text/html; charset=utf-8", CIRCUIT_POLICY, page.to_string()))
     })
     .await
 }

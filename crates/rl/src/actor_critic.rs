@@ -137,21 +137,43 @@ impl ActorCritic {
     /// The outputs of both networks for observations `[agents, worlds, observations]`:
     /// `[agents, towers, worlds, outputs]`.
     pub(crate) fn said(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
+        self.layers(weights, seen).pop().expect("there is a last layer")
+    }
+
+    /// The outputs of every layer of both networks; the last are what they say.
+    fn layers(&self, weights: &[Tensor], seen: &Tensor) -> Vec<Tensor> {
         let last = self.sizes.len() - 1;
-        (0..=last).fold(seen.unsqueeze(1), |x, layer| {
+        let layers = (0..=last).scan(seen.unsqueeze(1), |x, layer| {
             let y = x.matmul(&weights[2 * layer]) + &weights[2 * layer + 1];
-            if layer < last { y.tanh() } else { y }
-        })
+            *x = if layer < last { y.tanh() } else { y };
+            Some(x.clone())
+        });
+        layers.collect()
+    }
+
+    /// The actor's weights.
+    fn of_actor(&self, weights: &[Tensor]) -> Vec<Tensor> {
+        match self.towers {
+            1 => weights.to_vec(),
+            _ => weights.iter().map(|w| if w.rank() == 4 { w.narrow(1, 0, 1) } else { w.clone() }).collect(),
+        }
+    }
+
+    /// The actor without its critic, and its weights.
+    pub fn actor_alone(&self, weights: &[Tensor]) -> (ActorCritic, Vec<Tensor>) {
+        let layers = self.of_actor(&weights[..2 * self.sizes.len()]);
+        (ActorCritic { towers: 1, ..self.clone() }, layers)
+    }
+
+    /// The outputs of every layer of the actor, `[agents, worlds, outputs]`; the last is what it says.
+    pub fn actor_layers(&self, weights: &[Tensor], seen: &Tensor) -> Vec<Tensor> {
+        self.layers(&self.of_actor(weights), seen).iter().map(|layer| layer.squeeze(1)).collect()
     }
 
     /// The actor's output, `[agents, worlds, outputs]`: one logit per choice, or the means of continuous
     /// actions.
     pub fn act(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
-        let actor: Vec<Tensor> = match self.towers {
-            1 => weights.to_vec(),
-            _ => weights.iter().map(|w| if w.rank() == 4 { w.narrow(1, 0, 1) } else { w.clone() }).collect(),
-        };
-        self.said(&actor, seen).squeeze(1)
+        self.said(&self.of_actor(weights), seen).squeeze(1)
     }
 
     /// The critic's values, `[agents, worlds]`.

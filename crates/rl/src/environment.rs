@@ -4,7 +4,7 @@
 //! [`Environment::begin`] and [`Environment::step`] return, so that a roll-out is one loop on the device. Start
 //! at [`Environment`].
 
-use farad::run::Picture;
+use farad::run::{Picture, Value};
 use farad::{Device, Tensor};
 
 /// The action space.
@@ -113,5 +113,33 @@ pub trait Environment: Send + Sync {
     /// A picture of a world by the numbers of its state, all tensors one after another; none if it cannot be drawn.
     fn draw(&self, _state: &[f32]) -> Option<Picture> {
         None
+    }
+
+    /// What a page needs to draw a world and to push it, as JSON: `drawer`, `seconds` per step, and sizes. None if no page
+    /// can.
+    fn scene(&self) -> Option<Value> {
+        None
+    }
+
+    /// The names of what is observed and done; empty lists if they have none.
+    fn names(&self) -> PortNames {
+        PortNames::default()
+    }
+}
+
+/// The names of an environment's numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortNames {
+    /// Of the observations.
+    pub seen: Vec<String>,
+    /// Of the numbers of an action.
+    pub done: Vec<String>,
+}
+
+impl PortNames {
+    /// From words.
+    pub fn new(seen: &[&str], done: &[&str]) -> PortNames {
+        let [seen, done] = [seen, done].map(|names| names.iter().map(|name| name.to_string()).collect());
+        PortNames { seen, done }
     }
 }

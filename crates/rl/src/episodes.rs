@@ -14,6 +14,11 @@ pub trait Actor {
     /// The actions of all worlds in the environment's format, for observations
     /// `[agents · worlds, observations]`.
     fn act(&self, seen: &Tensor) -> Tensor;
+
+    /// What it computes on the way to its actions, layer by layer and with names, for pages.
+    fn layers(&self, _seen: &Tensor) -> Vec<(String, Tensor)> {
+        vec![]
+    }
 }
 
 /// Agents that take their best action: networks with their weights.
@@ -33,10 +38,18 @@ impl Actor for Agents {
     }
 
     fn act(&self, seen: &Tensor) -> Tensor {
-        let width = seen.shape()[1];
-        let seen = seen.reshape([self.agents(), seen.shape()[0] / self.agents(), width]);
-        let seen = self.normalizer.as_ref().map_or(seen.clone(), |normalizer| normalizer.apply(&seen));
-        self.network.to_environment(&self.network.best(&self.network.act(&self.weights, &seen)))
+        let said = self.network.act(&self.weights, &self.scaled(seen));
+        self.network.to_environment(&self.network.best(&said))
+    }
+
+    fn layers(&self, seen: &Tensor) -> Vec<(String, Tensor)> {
+        let scaled = self.scaled(seen);
+        let layers = self.network.actor_layers(&self.weights, &scaled);
+        let last = layers.len() - 1;
+        let name = |n: usize| if n == last { "says".to_string() } else { format!("layer {}", n + 1) };
+        let layers = layers.into_iter().enumerate().map(|(n, layer)| (name(n), layer));
+        let scaled = self.normalizer.is_some().then(|| ("sees, scaled".to_string(), scaled));
+        scaled.into_iter().chain(layers).collect()
     }
 }
 
@@ -63,6 +76,18 @@ impl Agents {
             _ => None,
         });
         Agents { network: self.network.clone(), weights: weights.to_vec(), normalizer }
+    }
+
+    /// Observations `[agents · worlds, observations]` as the networks see them, `[agents, worlds, observations]`.
+    fn scaled(&self, seen: &Tensor) -> Tensor {
+        let seen = seen.reshape([self.agents(), seen.shape()[0] / self.agents(), seen.shape()[1]]);
+        self.normalizer.as_ref().map_or(seen.clone(), |normalizer| normalizer.apply(&seen))
+    }
+
+    /// The same agents without their critics.
+    pub fn actors(&self) -> Agents {
+        let (network, weights) = self.network.actor_alone(&self.weights);
+        Agents { network, weights, normalizer: self.normalizer.clone() }
     }
 
     /// One of them.

@@ -15,6 +15,7 @@ Examples:
   farad export runs/life-5 --raw --format json --out raw        the circuit as learned
   farad export runs/logic-mnist-1 --format verilog --pipeline 8 --out fast
   farad export runs/mnist-1 --format onnx --out model           a network for other programs; also lm, logic-mnist, …
+  farad export runs/hopper-1 --format html --out page            an agent that moves in any browser
   farad export runs/lm-1 --format huggingface --out model        a language model that began from published weights
   farad export runs/lm-1 --format peft --out adapter             its adapters alone
 

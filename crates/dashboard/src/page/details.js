@@ -101,8 +101,10 @@ Farad.Details = class {
     const automaton = this.names.length === 1 && run?.kind === "automaton";
     const network = this.names.length === 1 && run?.kind === "logic" && Boolean(this.circuit);
     const sample = run?.kind === "lm" ? Farad.sample(this.only?.report ?? "") : "";
-    this.element("player").hidden = !automaton && !network && !sample;
+    const agent = this.names.length === 1 && run?.kind === "rl";
+    this.element("player").hidden = !automaton && !network && !sample && !agent;
     if (sample) return this.quote(sample);
+    if (agent) return this.showAgent(name, run);
     if (!automaton && !network) return this.stop();
     this.element("player-title").textContent = automaton ? "Automaton" : "Try it";
     this.element("player-link").hidden = !this.circuit;
@@ -112,17 +114,36 @@ Farad.Details = class {
       return;
     }
     this.element("player-note").textContent = this.playerNote(this.circuit);
-    const stamp = `${name} ${this.circuits.get(name).stamp} ${document.documentElement.dataset.theme}`;
-    if (stamp === this.played) return;
+    if (!this.isDue(name, this.circuits.get(name).stamp, run)) return;
+    this.play(name, network ? "tall" : "", "page", network ? "A pad to draw on, read by the circuit" : "The automaton, playing");
+  }
+
+  /// The best policy of the newest checkpoint moves in a sandboxed iframe.
+  showAgent(name, run) {
+    this.element("player-title").textContent = "Policy";
+    this.element("player-link").hidden = !(run.learned > 0);
+    if (!(run.learned > 0)) {
+      const ended = run.state === "finished" || run.state === "interrupted";
+      this.wait(ended ? "This run has no policy." : "Moves as soon as training has saved its first policy.");
+      return;
+    }
+    this.element("player-note").textContent = "the best so far; drag it to push it";
+    if (this.isDue(name, run.learned, run)) this.play(name, "agent", "moving", "The newest policy, moving");
+  }
+
+  /// Whether what is played is to be replaced now. Of a run that trains, not too often.
+  isDue(name, mark, run) {
+    const stamp = `${name} ${mark} ${document.documentElement.dataset.theme}`;
+    if (stamp === this.played) return false;
     const since = Date.now() - (this.playedAt ?? 0);
     const same = this.played?.startsWith(`${name} `);
     clearTimeout(this.later);
     if (same && since < Farad.PLAY_AT_LEAST && run.state === "running") {
       this.later = setTimeout(() => this.showPlayer(), Farad.PLAY_AT_LEAST - since);
-      return;
+      return false;
     }
     [this.played, this.playedAt] = [stamp, Date.now()];
-    this.play(name, network);
+    return true;
   }
 
   playerNote(facts) {
@@ -133,13 +154,13 @@ Farad.Details = class {
     return `${facts.right ? "right when tried" : "not right yet"}; ${size}${seed}`;
   }
 
-  play(name, network) {
+  play(name, form, page, title) {
     const stage = this.element("stage");
     const theme = document.documentElement.dataset.theme;
-    const address = Farad.address(name, "page");
-    const frame = Farad.make("iframe", network ? "tall" : "");
+    const address = Farad.address(name, page);
+    const frame = Farad.make("iframe", form);
     frame.setAttribute("sandbox", "allow-scripts");
-    frame.title = network ? "A pad to draw on, read by the circuit" : "The automaton, playing";
+    frame.title = title;
     // An iframe with the same URL would not reload when only the hash changes.
     frame.src = `${address}?${encodeURIComponent(this.played)}#embed&theme=${theme}`;
     frame.addEventListener("load", () => {
@@ -176,7 +197,7 @@ Farad.Details = class {
 
   /// Updates after the colors have changed.
   recolor() {
-    if (this.circuit) this.showPlayer();
+    if (this.circuit || this.played) this.showPlayer();
   }
 
   showCircuit() {

@@ -43,6 +43,26 @@ impl Actor for CircuitController {
     }
 
     fn act(&self, seen: &Tensor) -> Tensor {
+        let worlds = seen.shape()[0];
+        let out = self.wires(seen)[self.netlist.outputs[0].wire.index()].clone();
+        let nothing = || Tensor::zeros([worlds], seen.device()).cast(DType::Bool);
+        out.unwrap_or_else(nothing).cast(DType::I32)
+    }
+
+    fn layers(&self, seen: &Tensor) -> Vec<(String, Tensor)> {
+        let wires = self.wires(seen);
+        let (bits, gates) = wires.split_at(self.netlist.sources());
+        let layer = |name: &str, bits: &[Option<Tensor>]| {
+            let live: Vec<&Tensor> = bits.iter().flatten().collect();
+            (!live.is_empty()).then(|| (name.to_string(), Tensor::stack(&live, 1).cast(DType::F32)))
+        };
+        [layer("bits of what it sees", bits), layer("gates", gates)].into_iter().flatten().collect()
+    }
+}
+
+impl CircuitController {
+    /// The bits of all live wires, `[worlds]` each.
+    fn wires(&self, seen: &Tensor) -> Vec<Option<Tensor>> {
         let live = self.netlist.live_wires();
         let bit = |(number, level): (usize, f64)| seen.narrow(1, number, 1).squeeze(1).greater(level);
         let mut wires: Vec<Option<Tensor>> =
@@ -57,8 +77,7 @@ impl Actor for CircuitController {
             let (a, b) = (operand(node.a, node.gate.reads_a()), operand(node.b, node.gate.reads_b()));
             wires.push(is_live.then(|| gate(node.gate, &a, &b)));
         }
-        let out = wires[self.netlist.outputs[0].wire.index()].clone().unwrap_or(nothing);
-        out.cast(DType::I32)
+        wires
     }
 }
 

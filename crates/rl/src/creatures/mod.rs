@@ -23,5 +23,5 @@ pub use descriptors::{DESCRIPTORS, DescriptorRow};
 pub use generation::{Evolution, GenerationCourse};
 pub use kind::{Creatures, KIND, evolved};
 pub use novelty::Novelty;
-pub use page::{ARCHIVE_FILE, film, gallery, of_rank};
+pub use page::{ARCHIVE_FILE, GALLERY_FILE, film, gallery, of_rank};
 pub use settings::CreatureSettings;

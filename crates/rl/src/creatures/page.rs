@@ -15,7 +15,8 @@ use crate::film::Film;
 
 /// The archive in a run's folder.
 pub const ARCHIVE_FILE: &str = "archive.json";
-pub(super) const GALLERY_FILE: &str = "gallery.html";
+/// The gallery in a run's folder.
+pub const GALLERY_FILE: &str = "gallery.html";
 const ELITES_FILM: &str = "elites.gif";
 /// Sub-steps between the frames of the gallery: 40 ms.
 const GALLERY_EVERY: usize = 8;

@@ -3,10 +3,10 @@
 //! The rule is that of Barto, Sutton and Anderson (1983) with Gym's numbers. A test compares it with the
 //! published formulas in f64, step by step.
 
-use farad::run::Picture;
+use farad::run::{Picture, Value, json};
 use farad::{Device, Result, Tensor};
 
-use crate::environment::{Actions, Environment, Transition};
+use crate::environment::{Actions, Environment, PortNames, Transition};
 use crate::raster::Raster;
 
 /// Acceleration of gravity, in m/s².
@@ -118,5 +118,14 @@ impl Environment for CartPole {
         raster.line((x, track - 20.0), top, 8.0, [0x2f, 0x6f, 0xc4]);
         raster.disc((x, track - 20.0), 3.0, [255; 3]);
         Some(raster.picture())
+    }
+
+    fn scene(&self) -> Option<Value> {
+        let (place, length) = (CartPole::PLACE, 2.0 * HALF);
+        Some(json!({ "drawer": "cart-pole", "seconds": SECONDS, "place": place, "length": length }))
+    }
+
+    fn names(&self) -> PortNames {
+        PortNames::new(&["place", "speed", "angle", "turning"], &[])
     }
 }

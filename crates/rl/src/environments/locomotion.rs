@@ -3,12 +3,12 @@
 //! The reward of a step is how far a body moved along the first axis, in meters, plus a bonus for staying up,
 //! minus a cost for effort. So the return of an episode is about the distance.
 
-use farad::run::Picture;
+use farad::run::{Picture, Value};
 use farad::train::settings::{NumberRange, Takes};
 use farad::{Device, Result, Tensor};
 use farad_world::{Description, World, WorldCamera, WorldState};
 
-use crate::environment::{Actions, Environment, Transition};
+use crate::environment::{Actions, Environment, PortNames, Transition};
 use crate::error::RlError;
 
 /// Width and height of pictures.
@@ -128,5 +128,18 @@ impl Environment for Locomotion {
         let state = WorldState { velocity: position.clone(), spin: rotation.clone(), position, rotation };
         let camera = WorldCamera::for_world(&self.world).sized(SIZE.0, SIZE.1).follow(self.body);
         self.world.film(&state, 0, 1, &camera).ok()?.pop()
+    }
+
+    fn scene(&self) -> Option<Value> {
+        let mut scene = self.world.scene();
+        scene["drawer"] = "bodies".into();
+        scene["seconds"] = self.world.time_step().into();
+        scene["follow"] = self.body.into();
+        Some(scene)
+    }
+
+    fn names(&self) -> PortNames {
+        let motors = self.world.description().motors.iter();
+        PortNames { seen: self.world.observed(), done: motors.map(|motor| motor.name.clone()).collect() }
     }
 }

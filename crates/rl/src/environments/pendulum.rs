@@ -2,10 +2,10 @@
 
 use std::f64::consts::{PI, TAU};
 
-use farad::run::Picture;
+use farad::run::{Picture, Value, json};
 use farad::{DType, Device, Tensor};
 
-use crate::environment::{Actions, Environment, Transition};
+use crate::environment::{Actions, Environment, PortNames, Transition};
 use crate::raster::Raster;
 
 /// Acceleration of gravity, in m/s²; the pendulum weighs 1 kg and is 1 m long.
@@ -71,5 +71,13 @@ impl Environment for Pendulum {
         raster.disc(end, 9.0, [0x22, 0x26, 0x2b]);
         raster.disc(middle, 4.0, [0x22, 0x26, 0x2b]);
         Some(raster.picture())
+    }
+
+    fn scene(&self) -> Option<Value> {
+        Some(json!({ "drawer": "pendulum", "seconds": SECONDS }))
+    }
+
+    fn names(&self) -> PortNames {
+        PortNames::new(&["cosine of the angle", "sine of the angle", "speed"], &["torque"])
     }
 }

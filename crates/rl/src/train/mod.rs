@@ -8,6 +8,7 @@
 
 mod algorithm;
 mod kind;
+mod page;
 mod report;
 mod score;
 mod settings;
@@ -16,6 +17,7 @@ mod trainee;
 
 pub use algorithm::{ALGORITHMS, Algorithm, NamedAlgorithm};
 pub use kind::{KIND, Worlds, environment_of, learned};
+pub use page::agent_page;
 pub use score::ReturnScore;
 pub use settings::Settings;
 pub use table::{NamedWorld, WORLDS};

@@ -1,5 +1,7 @@
 //! The camera of pictures.
 
+use serde_json::{Value, json};
+
 use super::scene::Scene;
 use crate::geometry::Point3;
 use crate::world::World;
@@ -59,6 +61,12 @@ impl WorldCamera {
     /// Makes films follow a body along the ground.
     pub fn follow(self, body: usize) -> WorldCamera {
         WorldCamera { follow: Some(body), ..self }
+    }
+
+    /// The camera for a drawer elsewhere.
+    pub(crate) fn json(&self) -> Value {
+        let [right, up, along] = self.axes.map(|axis| axis.0);
+        json!({ "right": right, "up": up, "along": along, "target": self.target.0, "meters": self.meters })
     }
 
     pub(crate) fn size(&self) -> (usize, usize) {

@@ -7,6 +7,7 @@
 mod camera;
 mod ray;
 mod scene;
+mod scene_json;
 
 use farad_tensor::Error;
 use farad_train::run::Picture;

@@ -12,6 +12,11 @@ const PAINTS: [[u8; 3]; 5] = [[46, 110, 190], [214, 93, 52], [60, 150, 90], [140
 /// The depth of solids that are drawn in the plane.
 const THICKNESS: f64 = 0.05;
 
+/// The color of a body without one.
+pub(crate) fn paint(n: usize) -> [u8; 3] {
+    PAINTS[n % PAINTS.len()]
+}
+
 /// A solid at its current position.
 pub(crate) struct DrawnSolid {
     pub center: Point3,
@@ -49,7 +54,7 @@ impl Scene {
                 ),
             };
             scene.places.push(at);
-            let color = body.color.unwrap_or(PAINTS[n % PAINTS.len()]).map(|c| f64::from(c) / 255.0);
+            let color = body.color.unwrap_or(paint(n)).map(|c| f64::from(c) / 255.0);
             for solid in &body.solids {
                 let (own, own_turn) = solid.place();
                 let center = at.plus(turn.turn(own.minus(world.assembly.bodies[n].center)));
