@@ -192,7 +192,11 @@ impl PyLearner {
         })?;
         let mut all = match world.row {
             Some(row) => Settings::new(row, algorithm),
-            None => Settings { algorithm: algorithm.into(), ..Settings::default() },
+            None => {
+                let mut usual = Settings { algorithm: algorithm.into(), ..Settings::default() };
+                (row.usual)(&mut usual);
+                usual
+            }
         };
         for (key, text) in settings {
             all.assign(&key, &text).map_err(raised)?;

@@ -1,8 +1,11 @@
 //! Whole episodes of a deterministic policy, all of them in parallel in one loop.
 
+use std::sync::Arc;
+
 use farad::{DType, Device, Result, Tensor, repeat};
 
 use crate::actor_critic::ActorCritic;
+use crate::dreamer::DreamerNetwork;
 use crate::environment::Environment;
 use crate::normalizer::Normalizer;
 
@@ -19,13 +22,63 @@ pub trait Actor {
     fn layers(&self, _seen: &Tensor) -> Vec<(String, Tensor)> {
         vec![]
     }
+
+    /// What it remembers of so many worlds per agent when their episodes begin, `[agents · worlds, ..]` each; most
+    /// actors remember nothing.
+    fn memory(&self, _worlds: usize, _device: &Device) -> Vec<Tensor> {
+        vec![]
+    }
+
+    /// The actions, and what is remembered after them.
+    fn act_and_remember(&self, _memory: &[Tensor], seen: &Tensor) -> (Tensor, Vec<Tensor>) {
+        (self.act(seen), vec![])
+    }
+}
+
+/// The architecture of agents.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AgentNetwork {
+    /// Actions follow from what is seen now.
+    Reactive(ActorCritic),
+    /// Actions follow from a model of the world, which remembers.
+    Dreaming(Arc<DreamerNetwork>),
+}
+
+impl From<ActorCritic> for AgentNetwork {
+    fn from(network: ActorCritic) -> AgentNetwork {
+        AgentNetwork::Reactive(network)
+    }
+}
+
+impl From<DreamerNetwork> for AgentNetwork {
+    fn from(network: DreamerNetwork) -> AgentNetwork {
+        AgentNetwork::Dreaming(Arc::new(network))
+    }
+}
+
+impl AgentNetwork {
+    /// The number of weights per agent.
+    pub fn numbers(&self) -> usize {
+        match self {
+            AgentNetwork::Reactive(network) => network.numbers(),
+            AgentNetwork::Dreaming(network) => network.numbers(),
+        }
+    }
+
+    /// The names of the weights.
+    pub fn names(&self) -> Vec<String> {
+        match self {
+            AgentNetwork::Reactive(network) => network.names(),
+            AgentNetwork::Dreaming(network) => network.names(),
+        }
+    }
 }
 
 /// Agents that take their best action: networks with their weights.
 #[derive(Clone)]
 pub struct Agents {
     /// Their architecture.
-    pub network: ActorCritic,
+    pub network: AgentNetwork,
     /// Their weights; the first axis is the agent.
     pub weights: Vec<Tensor>,
     /// The normalizer of observations, if they are normalized.
@@ -38,18 +91,35 @@ impl Actor for Agents {
     }
 
     fn act(&self, seen: &Tensor) -> Tensor {
-        let said = self.network.act(&self.weights, &self.scaled(seen));
-        self.network.to_environment(&self.network.best(&said))
+        self.act_and_remember(&self.memory(seen.shape()[0] / self.agents(), seen.device()), seen).0
     }
 
     fn layers(&self, seen: &Tensor) -> Vec<(String, Tensor)> {
+        let AgentNetwork::Reactive(network) = &self.network else { return vec![] };
         let scaled = self.scaled(seen);
-        let layers = self.network.actor_layers(&self.weights, &scaled);
+        let layers = network.actor_layers(&self.weights, &scaled);
         let last = layers.len() - 1;
         let name = |n: usize| if n == last { "says".to_string() } else { format!("layer {}", n + 1) };
         let layers = layers.into_iter().enumerate().map(|(n, layer)| (name(n), layer));
         let scaled = self.normalizer.is_some().then(|| ("sees, scaled".to_string(), scaled));
         scaled.into_iter().chain(layers).collect()
+    }
+
+    fn memory(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
+        match &self.network {
+            AgentNetwork::Reactive(_) => vec![],
+            AgentNetwork::Dreaming(network) => network.memory(self.agents(), worlds, device),
+        }
+    }
+
+    fn act_and_remember(&self, memory: &[Tensor], seen: &Tensor) -> (Tensor, Vec<Tensor>) {
+        match &self.network {
+            AgentNetwork::Reactive(network) => {
+                let said = network.act(&self.weights, &self.scaled(seen));
+                (network.to_environment(&network.best(&said)), vec![])
+            }
+            AgentNetwork::Dreaming(network) => network.act(&self.weights, memory, seen),
+        }
     }
 }
 
@@ -84,10 +154,11 @@ impl Agents {
         self.normalizer.as_ref().map_or(seen.clone(), |normalizer| normalizer.apply(&seen))
     }
 
-    /// The same agents without their critics.
+    /// The same agents without their critics, where those are networks of their own.
     pub fn actors(&self) -> Agents {
-        let (network, weights) = self.network.actor_alone(&self.weights);
-        Agents { network, weights, normalizer: self.normalizer.clone() }
+        let AgentNetwork::Reactive(network) = &self.network else { return self.clone() };
+        let (network, weights) = network.actor_alone(&self.weights);
+        Agents { network: network.into(), weights, normalizer: self.normalizer.clone() }
     }
 
     /// One of them.
@@ -152,11 +223,15 @@ pub fn episodes(
     let zero = alive.full_like(0.0);
     let none = Tensor::zeros([agents * worlds, width], device);
     let sums = if scale.is_some() { vec![&none, &none] } else { vec![] };
-    let carries: Vec<&Tensor> = state.iter().chain([&alive, &zero, &zero, &zero]).chain(sums).collect();
+    let memory = actor.memory(worlds, device);
+    let own = count + 4 + sums.len();
+    let carries = state.iter().chain([&alive, &zero, &zero, &zero]).chain(sums).chain(&memory);
+    let carries: Vec<&Tensor> = carries.collect();
     let (last, _) = repeat(environment.longest(), &carries, |carry, _| {
         let (state, [alive, total, length, way]) = (&carry[..count], [0, 1, 2, 3].map(|n| &carry[count + n]));
         let seen = environment.observe(state);
-        let next = environment.step(state, &actor.act(&seen));
+        let (action, memory) = actor.act_and_remember(&carry[own..], &seen);
+        let next = environment.step(state, &action);
         // What a world does after its end counts nothing, whatever it is.
         let going = alive.greater(0.0);
         let counted = |mask: Tensor, what: &Tensor| mask.select(what, &what.full_like(0.0));
@@ -169,7 +244,7 @@ pub fn episodes(
             vec![&carry[count + 4] + &own, &carry[count + 5] + own.square()]
         });
         let alive = next.ended.select(&alive.full_like(0.0), alive);
-        ([next.state, vec![alive, total, length, way], sums].concat(), vec![])
+        ([next.state, vec![alive, total, length, way], sums, memory].concat(), vec![])
     });
     let [returns, lengths, ahead] = [1, 2, 3].map(|n| last[count + n].reshape([agents, worlds]));
     let seen = scale.map(|_| [4, 5].map(|n| last[count + n].reshape([agents, worlds, width])));
@@ -196,13 +271,15 @@ pub struct Trace {
 pub fn trace(environment: &dyn Environment, actor: &dyn Actor, device: &Device) -> Result<Trace> {
     let state = environment.begin(actor.agents(), device);
     let longest = environment.longest();
-    let (_, seen) = repeat(longest, &state.iter().collect::<Vec<_>>(), |state, _| {
-        let action = actor.act(&environment.observe(state));
+    let (count, memory) = (state.len(), actor.memory(1, device));
+    let (_, seen) = repeat(longest, &state.iter().chain(&memory).collect::<Vec<_>>(), |carry, _| {
+        let (state, memory) = carry.split_at(count);
+        let (action, memory) = actor.act_and_remember(memory, &environment.observe(state));
         let next = environment.step(state, &action);
         let first = |t: &Tensor| t.narrow(0, 0, 1).cast(DType::F32);
         let mut slices: Vec<Tensor> = state.iter().map(first).collect();
         slices.extend([first(&action), first(&next.reward), first(&next.ended)]);
-        (next.state, slices)
+        ([next.state, memory].concat(), slices)
     });
     let mut seen = seen.iter().map(|t| t.to_vec::<f32>()).collect::<Result<Vec<_>>>()?;
     let [ended, rewards, actions] = [(); 3].map(|()| seen.pop().unwrap_or_default());

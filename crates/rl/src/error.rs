@@ -22,6 +22,10 @@ pub enum RlError {
         "sac: an update has more samples than are remembered ({samples} vs {replay})\nhelp: change worlds, horizon or replay"
     )]
     SmallReplay { replay: usize, samples: usize },
+    #[error(
+        "dreamer: worlds do not remember a sequence or an update ({replay} vs {samples} or more)\nhelp: change worlds, horizon, sequence or replay"
+    )]
+    SmallMemory { replay: usize, samples: usize },
     #[error("es: policies come in pairs: population is odd ({population} vs an even number)")]
     OddPopulation { population: usize },
     #[error(

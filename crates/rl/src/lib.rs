@@ -1,7 +1,8 @@
 //! Reinforcement learning on any device: agents that learn by acting in worlds.
 //!
 //! An [`Environment`] is a batch of worlds, as tensors; implement it for your own world. [`Ppo`] trains agents
-//! in it, entirely on the device and many seeds at once; [`Sac`] remembers what it saw. [`Es`] and [`Cma`] evolve populations of policies.
+//! in it, entirely on the device and many seeds at once; [`Sac`] remembers what it saw, and
+//! [`Dreamer`] learns a model of it to imagine what comes next. [`Es`] and [`Cma`] evolve populations of policies.
 //! [`page`](page()) writes a page in which an agent acts. [`controller`] makes a policy that is a circuit. [`creatures`] evolves bodies together with what moves them.
 //!
 //! Invariant: nothing here prints, and results depend only on settings, seeds and the device. Start at
@@ -10,6 +11,7 @@
 mod actor_critic;
 pub mod controller;
 pub mod creatures;
+mod dreamer;
 mod environment;
 mod environments;
 mod episodes;
@@ -25,9 +27,10 @@ mod sac;
 pub mod train;
 
 pub use actor_critic::ActorCritic;
+pub use dreamer::{DREAMER_COURSE, DREAMER_SIZES, Dreamer, DreamerNetwork, DreamerSettings, DreamerSize};
 pub use environment::{Actions, Environment, PortNames, Transition};
-pub use environments::{CartPole, Locomotion, LocomotionTask, Pendulum};
-pub use episodes::{Actor, Agents, EpisodeTotals, Trace, episodes, returns, trace};
+pub use environments::{CartPole, CartPoleSwingUp, Locomotion, LocomotionTask, Pendulum};
+pub use episodes::{Actor, AgentNetwork, Agents, EpisodeTotals, Trace, episodes, returns, trace};
 pub use error::RlError;
 pub use evolution::{Cma, Es, EvolutionSettings, GENERATION};
 pub use film::{Film, film};

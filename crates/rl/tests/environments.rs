@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use farad::prelude::*;
-use farad_rl::{CartPole, Environment, Pendulum};
+use farad_rl::{CartPole, CartPoleSwingUp, Environment, Pendulum};
 
 const WORLDS: usize = 64;
 const STEPS: usize = 60;
@@ -28,6 +28,19 @@ fn pendulum([theta, speed]: [f64; 2], torque: f64) -> ([f64; 2], f64) {
     let cost = upright * upright + 0.1 * speed * speed + 0.001 * u * u;
     let faster = (speed + (3.0 * 10.0 / 2.0 * theta.sin() + 3.0 * u) * 0.05).clamp(-8.0, 8.0);
     ([theta + faster * 0.05, faster], -cost)
+}
+
+/// Swing-up: the cart-pole's accelerations, speeds first, and a track that ends. The next state and the reward.
+fn swing_up([x, x_dot, theta, theta_dot]: [f64; 4], force: f64) -> ([f64; 4], f64) {
+    let (sin, cos) = theta.sin_cos();
+    let temp = (force + 0.1 * 0.5 * theta_dot * theta_dot * sin) / 1.1;
+    let theta_acc = (9.8 * sin - cos * temp) / (0.5 * (4.0 / 3.0 - 0.1 * cos * cos / 1.1));
+    let x_acc = temp - 0.1 * 0.5 * theta_acc * cos / 1.1;
+    let (x_dot, theta_dot) = (x_dot + 0.02 * x_acc, theta_dot + 0.02 * theta_acc);
+    let (x, theta) = (x + 0.02 * x_dot, theta + 0.02 * theta_dot);
+    let next =
+        if x.abs() > 2.4 { [2.4 * x.signum(), 0.0, theta, theta_dot] } else { [x, x_dot, theta, theta_dot] };
+    (next, (1.0 + theta.cos()) / 2.0)
 }
 
 /// The numbers of every world.
@@ -99,4 +112,56 @@ fn pendulum_is_that_of_gym() {
         }
         state = next.state;
     }
+}
+
+#[test]
+fn swing_up_is_a_cart_pole_that_hangs_on_a_track_with_ends() {
+    let device = Device::cpu();
+    device.seed(5);
+    let mut state = CartPoleSwingUp.begin(WORLDS, &device);
+    for start in column(&state) {
+        assert!(
+            (start[2] - PI).abs() <= 0.0501 && [0, 1, 3].iter().all(|&n| start[n].abs() <= 0.05),
+            "{start:?}"
+        );
+    }
+    let mut stopped = 0;
+    for step in 0..3 * STEPS {
+        // Worlds with low numbers swing, those with high ones are driven to an end.
+        let share = |world: usize| match world {
+            0..32 => ((step * 13 + world * 5) % 27) as f32 / 10.0 - 1.3,
+            _ => {
+                if world.is_multiple_of(2) {
+                    1.0
+                } else {
+                    -0.7
+                }
+            }
+        };
+        let shares: Vec<f32> = (0..WORLDS).map(share).collect();
+        let next = CartPoleSwingUp.step(&state, &Tensor::from_vec(shares.clone(), [WORLDS, 1], &device));
+        let (before, after) = (column(&state), column(&next.state));
+        let rewards = next.reward.to_vec::<f32>().unwrap();
+        assert!(next.ended.to_vec::<bool>().unwrap().iter().all(|&ended| !ended));
+        for world in 0..WORLDS {
+            let start = [0, 1, 2, 3].map(|n| before[world][n]);
+            let (wanted, reward) = swing_up(start, 10.0 * f64::from(shares[world]).clamp(-1.0, 1.0));
+            // Within rounding error of the end, it may have stopped or not.
+            let near = (wanted[0].abs() - 2.4).abs() < 1e-5 && wanted[1] != 0.0;
+            for (n, (found, wanted)) in after[world].iter().zip(wanted).enumerate() {
+                let close = (found - wanted).abs() <= 1e-5 * (1.0 + wanted.abs());
+                assert!(close || near && n == 1, "step {step}, world {world}: {found} {wanted}");
+            }
+            assert!((f64::from(rewards[world]) - reward).abs() <= 1e-5, "step {step}, world {world}");
+            assert!(after[world][0].abs() <= 2.4001);
+            stopped += usize::from(wanted[0].abs() == 2.4 && wanted[1] == 0.0);
+        }
+        let seen = CartPoleSwingUp.observe(&next.state).to_vec::<f32>().unwrap();
+        for (seen, state) in seen.chunks(5).zip(&after) {
+            let wanted = [state[0], state[1], state[2].cos(), state[2].sin(), state[3]];
+            assert!(seen.iter().zip(wanted).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-5), "{seen:?}");
+        }
+        state = next.state;
+    }
+    assert!(stopped > 100, "{stopped}");
 }

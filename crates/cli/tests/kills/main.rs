@@ -76,6 +76,12 @@ const KINDS: [(&str, &str); 13] = [
          --set validation=4 --set episodes=4 --set checkpoint_every=2",
     ),
     (
+        "dreamer",
+        "train pendulum --algorithm dreamer --device cpu --updates 40 --seeds 2 --set size=debug --set worlds=2 \
+         --set horizon=8 --set sequence=8 --set batch=4 --set imagination=4 --set train_ratio=4 --set replay=256 \
+         --set warm_up_samples=32 --set evaluate_every=10 --set validation=2 --set episodes=2 --set checkpoint_every=2",
+    ),
+    (
         "evolve",
         "train evolve --device cpu --updates 24 --set population=6 --set settle=0.1 --set seconds=0.4 --set bins=6,6 \
          --set search=novelty --set neighbors=4 --set films=2 --set checkpoint_every=2",

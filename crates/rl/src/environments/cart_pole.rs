@@ -17,11 +17,11 @@ const TOTAL: f64 = 1.1;
 /// Half the length of the pole, in m.
 const HALF: f64 = 0.5;
 /// The push, in N.
-const FORCE: f64 = 10.0;
+pub(super) const FORCE: f64 = 10.0;
 /// Seconds per step.
-const SECONDS: f64 = 0.02;
+pub(super) const SECONDS: f64 = 0.02;
 /// Initial values are within this of zero.
-const START: f64 = 0.05;
+pub(super) const START: f64 = 0.05;
 
 /// The classic cart-pole: push left (0) or right (1); the reward is 1 per step.
 ///
@@ -64,6 +64,34 @@ impl CartPole {
     }
 }
 
+/// Accelerations of the cart, and of the pole's angle, by a push.
+pub(super) fn accelerations(push: &Tensor, cos: &Tensor, sin: &Tensor, turning: &Tensor) -> [Tensor; 2] {
+    let shared = (push + turning.square() * sin * (POLE * HALF)) * (1.0 / TOTAL);
+    let inertia = (cos.square() * (-POLE / TOTAL) + 4.0 / 3.0) * HALF;
+    let swing = (sin * GRAVITY - cos * &shared) / inertia;
+    let pull = &shared - &swing * cos * (POLE * HALF / TOTAL);
+    [pull, swing]
+}
+
+/// A picture of the cart on its track, 5 m wide, with the track in the middle or low.
+pub(super) fn drawn(place: f32, angle: f32, height: f32, track: f32) -> Picture {
+    let width = 360.0;
+    let mut raster = Raster::new(width as usize, height as usize, [255; 3]);
+    let meter = width / 5.0;
+    let x = width / 2.0 + place * meter;
+    raster.line((0.0, track), (width, track), 2.0, [0xb0, 0xb6, 0xbe]);
+    for end in [-CartPole::PLACE, CartPole::PLACE] {
+        let at = width / 2.0 + end as f32 * meter;
+        raster.line((at, track - 8.0), (at, track + 8.0), 2.0, [0xd0, 0x60, 0x50]);
+    }
+    raster.rectangle((x, track - 10.0), (44.0, 20.0), [0x22, 0x26, 0x2b]);
+    let long = 2.0 * HALF as f32 * meter;
+    let top = (x + long * angle.sin(), track - 20.0 - long * angle.cos());
+    raster.line((x, track - 20.0), top, 8.0, [0x2f, 0x6f, 0xc4]);
+    raster.disc((x, track - 20.0), 3.0, [255; 3]);
+    raster.picture()
+}
+
 impl Environment for CartPole {
     fn observations(&self) -> usize {
         4
@@ -89,10 +117,7 @@ impl Environment for CartPole {
         let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| state[0].narrow(1, n, 1).squeeze(1));
         let push = action.equal(1.0).select(&place.full_like(FORCE), &place.full_like(-FORCE));
         let (cos, sin) = (angle.cos(), angle.sin());
-        let shared = (push + turning.square() * &sin * (POLE * HALF)) * (1.0 / TOTAL);
-        let inertia = (cos.square() * (-POLE / TOTAL) + 4.0 / 3.0) * HALF;
-        let swing = (&sin * GRAVITY - &cos * &shared) / inertia;
-        let pull = &shared - &swing * &cos * (POLE * HALF / TOTAL);
+        let [pull, swing] = accelerations(&push, &cos, &sin, &turning);
         let (place, angle) = (&place + &speed * SECONDS, &angle + &turning * SECONDS);
         let (speed, turning) = (&speed + pull * SECONDS, &turning + swing * SECONDS);
         let ended = place.abs().greater(CartPole::PLACE).or(angle.abs().greater(CartPole::ANGLE));
@@ -102,22 +127,7 @@ impl Environment for CartPole {
 
     fn draw(&self, state: &[f32]) -> Option<Picture> {
         let &[place, _, angle, _] = state else { return None };
-        let (width, height, track) = (360.0, 160.0, 130.0);
-        let mut raster = Raster::new(width as usize, height as usize, [255; 3]);
-        // The picture is 5 m wide.
-        let meter = width / 5.0;
-        let x = width / 2.0 + place * meter;
-        raster.line((0.0, track), (width, track), 2.0, [0xb0, 0xb6, 0xbe]);
-        for end in [-CartPole::PLACE, CartPole::PLACE] {
-            let at = width / 2.0 + end as f32 * meter;
-            raster.line((at, track - 8.0), (at, track + 8.0), 2.0, [0xd0, 0x60, 0x50]);
-        }
-        raster.rectangle((x, track - 10.0), (44.0, 20.0), [0x22, 0x26, 0x2b]);
-        let long = 2.0 * HALF as f32 * meter;
-        let top = (x + long * angle.sin(), track - 20.0 - long * angle.cos());
-        raster.line((x, track - 20.0), top, 8.0, [0x2f, 0x6f, 0xc4]);
-        raster.disc((x, track - 20.0), 3.0, [255; 3]);
-        Some(raster.picture())
+        Some(drawn(place, angle, 160.0, 130.0))
     }
 
     fn scene(&self) -> Option<Value> {

@@ -222,7 +222,7 @@ impl Cma {
         let means: Vec<f32> =
             self.distributions.iter().flat_map(|d| d.mean.iter().map(|&x| x as f32)).collect();
         let rows = Tensor::from_vec(means, [self.seeds(), self.network.numbers()], &self.device);
-        Agents { network: self.network.clone(), weights: self.network.unpack(&rows), normalizer: None }
+        Agents { network: self.network.clone().into(), weights: self.network.unpack(&rows), normalizer: None }
     }
 
     /// Continues with these agents as the means.

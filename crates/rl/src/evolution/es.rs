@@ -88,7 +88,7 @@ impl Es {
     /// The mean policies.
     pub fn agents(&self) -> Agents {
         let weights = self.network.unpack(&self.state[0]);
-        Agents { network: self.network.clone(), weights, normalizer: self.scale.clone() }
+        Agents { network: self.network.clone().into(), weights, normalizer: self.scale.clone() }
     }
 
     /// Continues with these agents as the means.

@@ -34,7 +34,7 @@ fn network(environment: &dyn Environment, settings: &EvolutionSettings) -> Actor
 
 /// Mean returns of policies `[policies, numbers]`, each evaluated in its own worlds.
 fn fitness(trial: &PolicyTrial, network: &ActorCritic, rows: &Tensor) -> Result<Tensor> {
-    let agents = Agents { network: network.clone(), weights: network.unpack(rows), normalizer: None };
+    let agents = Agents { network: network.clone().into(), weights: network.unpack(rows), normalizer: None };
     Ok(trial.totals(&agents, None)?.returns.mean_axes([1]))
 }
 
@@ -48,8 +48,11 @@ fn scaled_fitness(
     let seeds = scale.mean.shape()[0];
     let each = rows.shape()[0] / seeds;
     let wide = scale.repeated(each);
-    let agents =
-        Agents { network: network.clone(), weights: network.unpack(rows), normalizer: Some(wide.clone()) };
+    let agents = Agents {
+        network: network.clone().into(),
+        weights: network.unpack(rows),
+        normalizer: Some(wide.clone()),
+    };
     let totals = trial.totals(&agents, Some(&wide))?;
     let of_seed =
         |t: &Tensor, width: usize| t.reshape([seeds, each * trial.trials, width]).sum_axes(farad::kept([1]));

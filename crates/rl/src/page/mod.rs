@@ -54,7 +54,7 @@ pub fn page(
     let scene = environment.scene().ok_or(RlError::NoScene)?;
     let random = device.random_state();
     device.seed(SEED);
-    let starts = starts(environment, device);
+    let starts = starts(environment, actor, device);
     device.set_random_state(random);
     let (starts, state) = starts?;
     let step = RecordedStep::of(environment, actor, &state)?;
@@ -86,8 +86,16 @@ fn escaped(text: &str) -> String {
 }
 
 /// The numbers of some starts, and the state of the first.
-fn starts(environment: &dyn Environment, device: &Device) -> Result<(Vec<Vec<Vec<f32>>>, Vec<Tensor>)> {
+fn starts(
+    environment: &dyn Environment,
+    actor: &dyn Actor,
+    device: &Device,
+) -> Result<(Vec<Vec<Vec<f32>>>, Vec<Tensor>)> {
     let all = environment.begin(STARTS, device);
+    // What an actor remembers is part of the state; all starts are of the first agent.
+    let memory = actor.memory(1, device);
+    let memory = memory.iter().map(|t| Tensor::concat(&vec![&t.narrow(0, 0, 1); STARTS], 0));
+    let all: Vec<Tensor> = all.into_iter().chain(memory).collect();
     Tensor::compute_all(&all.iter().collect::<Vec<_>>())?;
     let of = |n: usize| all.iter().map(|t| t.narrow(0, n, 1).to_vec::<f32>()).collect::<Result<Vec<_>>>();
     let first: Vec<Tensor> = all.iter().map(|t| t.narrow(0, 0, 1)).collect();
@@ -105,12 +113,14 @@ struct RecordedStep {
 
 impl RecordedStep {
     fn of(environment: &dyn Environment, actor: &dyn Actor, state: &[Tensor]) -> Result<RecordedStep> {
-        let seen = environment.observe(state);
-        let action = actor.act(&seen);
-        let next = environment.step(state, &action);
+        let memory = state.len() - actor.memory(1, &state[0].device()).len();
+        let (own, memory) = state.split_at(memory);
+        let seen = environment.observe(own);
+        let (action, memory) = actor.act_and_remember(memory, &seen);
+        let next = environment.step(own, &action);
         let flat = |t: &Tensor| t.cast(DType::F32).reshape([t.numel()]);
         let mut outputs: Vec<(String, Tensor)> =
-            next.state.iter().enumerate().map(|(n, t)| (format!("state{n}"), t.clone())).collect();
+            next.state.iter().chain(&memory).enumerate().map(|(n, t)| (format!("state{n}"), t.clone())).collect();
         outputs.extend([
             ("action".to_string(), flat(&action)),
             ("reward".to_string(), next.reward),

@@ -47,9 +47,10 @@ class CartPole {
 
   /// Where things are, in pixels.
   layout(view, state) {
-    const { place, length } = this.scene, [x, , angle] = state[0];
-    const zoom = Math.min(view.width / (2 * place + 0.9), view.height / (length + 0.95));
-    const ground = view.height / 2 + 0.5 * length * zoom + 0.1 * zoom;
+    const { place, length, hangs } = this.scene, [x, , angle] = state[0];
+    // A pole that may hang needs as much room below the cart as above it.
+    const zoom = Math.min(view.width / (2 * place + 0.9), view.height / ((hangs ? 2 : 1) * length + 0.95));
+    const ground = view.height / 2 + (hangs ? 0.27 : 0.5 * length + 0.1) * zoom;
     const cart = [view.width / 2 + x * zoom, ground - 0.17 * zoom], hinge = [cart[0], cart[1] - 0.1 * zoom];
     const top = [hinge[0] + length * zoom * Math.sin(angle), hinge[1] - length * zoom * Math.cos(angle)];
     return { zoom, ground, cart, hinge, top };
@@ -57,8 +58,10 @@ class CartPole {
 
   draw(g, view, state, world) {
     const { zoom, ground, cart, hinge, top } = this.layout(view, state), color = view.color;
-    g.fillStyle = color("--ground");
-    g.fillRect(0, ground, view.width, view.height - ground);
+    if (!this.scene.hangs) {
+      g.fillStyle = color("--ground");
+      g.fillRect(0, ground, view.width, view.height - ground);
+    }
     line(g, [0, ground], [view.width, ground], color("--ground-line"), 0.02 * zoom);
     for (const side of [-1, 1]) {
       const at = view.width / 2 + side * this.scene.place * zoom;
@@ -71,8 +74,10 @@ class CartPole {
     for (const side of [-1, 1]) disc(g, [cart[0] + side * 0.15 * zoom, ground - 0.06 * zoom], 0.06 * zoom, color("--soft"));
     line(g, hinge, top, color("--pole"), 0.085 * zoom);
     disc(g, hinge, 0.032 * zoom, color("--card"));
-    const push = world.action[0] > 0.5 ? 1 : -1, tail = cart[0] + push * 0.28 * zoom;
-    arrow(g, [tail, cart[1]], [tail + push * 0.3 * zoom, cart[1]], color("--accent"), 0.04 * zoom);
+    // The force as a share of the largest: any, or one of two.
+    const push = this.scene.hangs ? world.action[0] : world.action[0] > 0.5 ? 1 : -1;
+    const tail = cart[0] + Math.sign(push) * 0.28 * zoom;
+    if (Math.abs(push) > 0.05) arrow(g, [tail, cart[1]], [tail + push * 0.3 * zoom, cart[1]], color("--accent"), 0.04 * zoom);
   }
 
   /// What a point holds: the cart, or a place on the pole.
@@ -98,7 +103,9 @@ class CartPole {
     if (hold.share === 0) {
       own[1] += limited(60 * ((x - view.width / 2) / zoom - own[0]) - 4 * own[1], 15) * seconds;
     } else {
-      const wanted = Math.atan2(x - hinge[0], Math.max(hinge[1] - y, 0.2 * zoom));
+      const up = this.scene.hangs ? hinge[1] - y : Math.max(hinge[1] - y, 0.2 * zoom);
+      const turns = Math.round((own[2] - Math.atan2(x - hinge[0], up)) / (2 * Math.PI));
+      const wanted = Math.atan2(x - hinge[0], up) + 2 * Math.PI * turns;
       own[3] += hold.share * limited(80 * (wanted - own[2]) - 4 * own[3], 14) * seconds;
     }
   }

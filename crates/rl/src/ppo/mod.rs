@@ -188,7 +188,7 @@ impl Ppo {
     /// The agents as they are now.
     pub fn agents(&self) -> Agents {
         let normalizer = self.settings.normalize.then(|| self.normalizer.clone());
-        Agents { network: self.network.clone(), weights: self.weights(), normalizer }
+        Agents { network: self.network.clone().into(), weights: self.weights(), normalizer }
     }
 
     /// The weights, layer by layer.

@@ -146,7 +146,7 @@ impl Sac {
         for weight in &mut weights[last..] {
             *weight = weight.narrow(3, 0, actions);
         }
-        Agents { network: self.squashed(), weights, normalizer: None }
+        Agents { network: self.squashed().into(), weights, normalizer: None }
     }
 
     fn squashed(&self) -> ActorCritic {

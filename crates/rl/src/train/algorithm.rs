@@ -6,6 +6,7 @@ use farad::group::Group;
 use farad::{Device, Result, Tensor};
 
 use super::settings::Settings;
+use crate::dreamer::{DREAMER_COURSE, Dreamer};
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::evolution::{Cma, Es, GENERATION};
@@ -19,7 +20,7 @@ pub trait Algorithm: Send {
     fn update(&mut self) -> Result<Tensor>;
 
     /// The names of the columns.
-    fn columns(&self) -> [&'static str; 4];
+    fn columns(&self) -> &'static [&'static str];
 
     /// The agents as they are now.
     fn agents(&self) -> Agents;
@@ -51,8 +52,8 @@ macro_rules! algorithm {
                 <$type>::update(self)
             }
 
-            fn columns(&self) -> [&'static str; 4] {
-                $columns
+            fn columns(&self) -> &'static [&'static str] {
+                &$columns
             }
 
             fn agents(&self) -> Agents {
@@ -91,6 +92,7 @@ algorithm!(Ppo, COURSE, Ppo::gather);
 algorithm!(Es, GENERATION, |_| Ok(()));
 algorithm!(Cma, GENERATION, |_| Ok(()));
 algorithm!(Sac, SAC_COURSE, |_| Ok(()));
+algorithm!(Dreamer, DREAMER_COURSE, |_| Ok(()));
 
 type Make = fn(Arc<dyn Environment>, &Settings, &Device) -> Result<Box<dyn Algorithm>>;
 
@@ -100,15 +102,18 @@ pub struct NamedAlgorithm {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
+    /// Changes the settings that suit a world to those that suit the algorithm.
+    pub usual: fn(&mut Settings),
     /// Makes it, before its first update.
     pub make: Make,
 }
 
 /// All algorithms; the first is the default.
-pub const ALGORITHMS: [NamedAlgorithm; 4] = [
+pub const ALGORITHMS: [NamedAlgorithm; 5] = [
     NamedAlgorithm {
         name: "ppo",
         about: "Proximal policy optimization: gradients from the latest samples",
+        usual: |_| {},
         make: |environment, s, device| {
             Ok(Box::new(Ppo::new(environment, s.ppo.clone(), s.seeds, s.updates, device)?))
         },
@@ -116,13 +121,31 @@ pub const ALGORITHMS: [NamedAlgorithm; 4] = [
     NamedAlgorithm {
         name: "sac",
         about: "Soft actor-critic: gradients from everything that is remembered; for continuous actions",
+        usual: |_| {},
         make: |environment, s, device| {
             Ok(Box::new(Sac::new(environment, s.sac.clone(), s.ppo.clone(), s.seeds, device)?))
         },
     },
     NamedAlgorithm {
+        name: "dreamer",
+        about: "DreamerV3: a model of the world learns from everything that is remembered, and agents from what it imagines",
+        usual: |settings| {
+            let Settings { ppo, sac, .. } = settings;
+            (ppo.worlds, ppo.horizon, ppo.learning_rate) = (4, 16, 4e-5);
+            (ppo.discount, ppo.trace, ppo.entropy) = (1.0 - 1.0 / 333.0, 0.95, 3e-4);
+            (sac.replay, sac.batch, sac.warm_up_samples) = (1 << 18, 16, 1024);
+            (settings.updates, settings.validation, settings.episodes) = (1600, 4, 16);
+            settings.course.evaluate_every = 25;
+        },
+        make: |environment, s, device| {
+            let (own, replay, shared) = (s.dreamer.clone(), s.sac.clone(), s.ppo.clone());
+            Ok(Box::new(Dreamer::new(environment, own, replay, shared, s.seeds, device)?))
+        },
+    },
+    NamedAlgorithm {
         name: "es",
         about: "OpenAI's evolution strategy: random variations of a policy, weighted by their ranks",
+        usual: |_| {},
         make: |environment, s, device| {
             Ok(Box::new(Es::new(environment, s.evolution.clone(), s.seeds, device)?))
         },
@@ -130,6 +153,7 @@ pub const ALGORITHMS: [NamedAlgorithm; 4] = [
     NamedAlgorithm {
         name: "cma",
         about: "CMA-ES: evolution that learns which weights vary together; for small policies",
+        usual: |_| {},
         make: |environment, s, device| {
             Ok(Box::new(Cma::new(environment, s.evolution.clone(), s.seeds, s.seed, device)?))
         },

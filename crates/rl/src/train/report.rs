@@ -18,6 +18,8 @@ pub struct Judged {
     pub scores: Vec<ReturnScore>,
     /// Updates made.
     pub steps: u64,
+    /// Weights of each.
+    pub numbers: usize,
 }
 
 impl Judged {
@@ -55,7 +57,8 @@ pub fn judge(
     device: &Device,
 ) -> Result<Judged> {
     let seed = settings.seed ^ JUDGED;
-    Ok(Judged { scores: ReturnScore::of(environment, agents, settings.episodes, seed, device)?, steps })
+    let scores = ReturnScore::of(environment, agents, settings.episodes, seed, device)?;
+    Ok(Judged { scores, steps, numbers: agents.network.numbers() })
 }
 
 /// The results, for people and for programs: one object per seed.
@@ -86,7 +89,7 @@ pub fn write(
     best: &[u64],
     steps: String,
 ) -> Result<()> {
-    curves(run, settings)?;
+    let has_model = curves(run, settings)?;
     let words = format!("mean return {:.1}", judged.mean());
     Conclusion::new(judged.steps, "mean return", judged.mean(), words).write(run)?;
     let events = Events::read(run.events_path())?;
@@ -95,6 +98,7 @@ pub fn write(
     page.facts([
         ("world", format!("{}, {} at most", settings.world, counted(environment.longest(), "step"))),
         ("algorithm", settings.algorithm.clone()),
+        ("weights", counted(judged.numbers, "number")),
         ("updates", format!("{} ({steps} steps of worlds at most)", count(judged.steps))),
         ("kept after", best.iter().map(|&update| count(update)).collect::<Vec<_>>().join(", ")),
         ("seeds", settings.all_seeds().map(|seed| seed.to_string()).collect::<Vec<_>>().join(", ")),
@@ -107,6 +111,9 @@ pub fn write(
         "Returns in training, and of validations, where every agent takes its best action.",
     );
     page.figure("plots/loss.svg", "Loss during training.");
+    if has_model {
+        page.figure("plots/model.svg", "How far the model of the world is off, as losses of its parts.");
+    }
     page.files(&[
         ("config.toml", "everything needed to train again"),
         ("log.csv", "loss, return and validations by update"),
@@ -119,7 +126,16 @@ pub fn write(
     run.write_report(&page.text())
 }
 
-fn curves(run: &Run, settings: &Settings) -> Result<()> {
+/// Columns of losses of a model of the world, with their names.
+const MODEL: [(&str, &str); 4] = [
+    ("reconstruction_loss", "what is seen"),
+    ("reward_loss", "rewards"),
+    ("continue_loss", "ends"),
+    ("divergence", "latent states, in nats"),
+];
+
+/// Draws all curves. Whether there are some of a model.
+fn curves(run: &Run, settings: &Settings) -> Result<bool> {
     let log = LogTable::read(run.log_path())?;
     let about = format!("{}, seed {}, {}", settings.title(), settings.seed, settings.device);
     let chart = Chart::new("Return during training", "update", "sum of rewards").about(&about);
@@ -128,7 +144,13 @@ fn curves(run: &Run, settings: &Settings) -> Result<()> {
     run.write_plot("return", &chart.series(training).series(validated).svg())?;
     let chart = Chart::new("Loss during training", "update", "loss").about(&about);
     run.write_plot("loss", &chart.series(quantiles("updates", &log, settings, "loss")).svg())?;
-    Ok(())
+    let has_model = settings.algorithm == "dreamer";
+    if has_model {
+        let chart = Chart::new("Model of the world during training", "update", "loss").about(&about).log_y();
+        let all = MODEL.iter().map(|(column, name)| quantiles(name, &log, settings, column));
+        run.write_plot("model", &all.fold(chart, Chart::series).svg())?;
+    }
+    Ok(has_model)
 }
 
 /// A column as a curve: the median of all seeds, with a band from the lower to the upper quartile.

@@ -5,8 +5,9 @@ use farad::run::Run;
 use farad::train::LoopSettings;
 use farad::train::settings::{SettingsTable as _, Takes};
 
-use super::algorithm::ALGORITHMS;
+use super::algorithm::{ALGORITHMS, NamedAlgorithm};
 use super::table::NamedWorld;
+use crate::dreamer::DreamerSettings;
 use crate::environments::LocomotionTask;
 use crate::evolution::EvolutionSettings;
 use crate::ppo::PpoSettings;
@@ -27,6 +28,7 @@ farad::train::settings! {
         goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent reaches this return; without it, never.";
         ..ppo: PpoSettings, "What PPO is made of.";
         ..sac: SacSettings, "What SAC is made of, beside the worlds, horizon, hidden layers, learning rate and discount of PPO.";
+        ..dreamer: DreamerSettings, "What Dreamer is made of, beside the worlds, horizon, learning rate, discount, trace and entropy of PPO and the replay and batch of SAC.";
         ..task: LocomotionTask, "What is rewarded in worlds of bodies.";
         ..evolution: EvolutionSettings, "What evolution is made of.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
@@ -45,6 +47,9 @@ impl Settings {
         let (world_name, algorithm) = (world.name.into(), algorithm.into());
         let mut settings = Settings { world: world_name, algorithm, course, ..Settings::default() };
         (world.usual)(&mut settings);
+        if let Some(algorithm) = NamedAlgorithm::of(&settings.algorithm) {
+            (algorithm.usual)(&mut settings);
+        }
         settings
     }
 

@@ -7,7 +7,7 @@ use farad_world::Description;
 
 use super::settings::Settings;
 use crate::environment::Environment;
-use crate::environments::{CartPole, Locomotion, Pendulum};
+use crate::environments::{CartPole, CartPoleSwingUp, Locomotion, Pendulum};
 
 /// A world with a name.
 pub struct NamedWorld {
@@ -22,7 +22,7 @@ pub struct NamedWorld {
 }
 
 /// All of them.
-pub const WORLDS: [NamedWorld; 8] = [
+pub const WORLDS: [NamedWorld; 9] = [
     NamedWorld {
         name: "cartpole",
         about: "a cart that is pushed left or right so that its pole stands (500 steps at most)",
@@ -53,6 +53,24 @@ pub const WORLDS: [NamedWorld; 8] = [
                 settings.sac.reward_scale = 0.1;
                 (settings.updates, settings.validation, settings.goal) = (400, 20, vec![-180.0]);
                 settings.course.evaluate_every = 25;
+            }
+        },
+    },
+    NamedWorld {
+        name: "cartpole-swingup",
+        about: "a cart that is pushed so that its hanging pole swings up and stands (1,000 steps, at most 1 each)",
+        make: |_, _| Ok(Arc::new(CartPoleSwingUp)),
+        usual: |settings| {
+            let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
+            (ppo.worlds, ppo.horizon, ppo.epochs, ppo.learning_rate) = (64, 64, 8, 1e-3);
+            (ppo.normalize, ppo.normalize_rewards, ppo.bootstrap) = (true, true, true);
+            (ppo.clip_value, ppo.entropy) = (false, 0.0);
+            (evolution.population, evolution.trials, evolution.noise) = (64, 2, 0.1);
+            (settings.updates, settings.validation, settings.episodes) = (200, 16, 32);
+            if settings.algorithm == "sac" {
+                (ppo.worlds, ppo.horizon, ppo.learning_rate) = (8, 8, 1e-3);
+                settings.course.evaluate_every = 50;
+                settings.updates = 1500;
             }
         },
     },

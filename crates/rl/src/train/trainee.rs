@@ -125,7 +125,7 @@ impl Trainee for AgentsInTraining {
     }
 
     fn columns(&self) -> Vec<String> {
-        let all = self.algorithm.columns().into_iter().chain(["validation_return"]);
+        let all = self.algorithm.columns().iter().chain(&["validation_return"]);
         all.flat_map(|column| self.names(column)).collect()
     }
 

@@ -1,0 +1,81 @@
+//! Swing-up: the cart-pole with a pole that hangs at the start, a force of any size, and ends of the track that stop it.
+//!
+//! A test compares it with the published formulas in f64, step by step.
+
+use std::f64::consts::PI;
+
+use farad::run::{Picture, Value};
+use farad::{DType, Device, Tensor};
+
+use super::cart_pole::{CartPole, FORCE, SECONDS, START, accelerations, drawn};
+use crate::environment::{Actions, Environment, PortNames, Transition};
+
+/// Cart-pole swing-up: the action is the force as a fraction of 10 N; a step gives (1 + cos θ) / 2, which is 1 while the
+/// pole stands and 0 while it hangs.
+///
+/// Masses, lengths and accelerations are those of [`CartPole`]. A step is 0.02 s of semi-implicit Euler: speeds change
+/// first, then places by the new speeds. The cart is kept within 2.4 m of the middle: it stops at once at the ends of the
+/// track, and the pole keeps turning as it did. An episode is always 1,000 steps.
+///
+/// The state is place and speed of the cart, angle and angular speed of the pole, `[worlds, 4]`. An agent sees place, speed,
+/// the angle's cosine and sine, and the angular speed. Everything starts within 0.05 of rest, with the pole hanging.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CartPoleSwingUp;
+
+impl CartPoleSwingUp {
+    /// Steps of an episode.
+    pub const LONGEST: usize = 1000;
+}
+
+impl Environment for CartPoleSwingUp {
+    fn observations(&self) -> usize {
+        5
+    }
+
+    fn actions(&self) -> Actions {
+        Actions::Continuous(1)
+    }
+
+    fn longest(&self) -> usize {
+        CartPoleSwingUp::LONGEST
+    }
+
+    fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
+        let hanging = Tensor::from_vec(vec![0.0, 0.0, PI as f32, 0.0], [4], device);
+        vec![Tensor::rand([worlds, 4], device) * (2.0 * START) - START + hanging]
+    }
+
+    fn observe(&self, state: &[Tensor]) -> Tensor {
+        let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| state[0].narrow(1, n, 1));
+        Tensor::concat(&[&place, &speed, &angle.cos(), &angle.sin(), &turning], 1)
+    }
+
+    fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
+        let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| state[0].narrow(1, n, 1).squeeze(1));
+        let push = action.squeeze(1).clamp(-1.0, 1.0) * FORCE;
+        let [pull, swing] = accelerations(&push, &angle.cos(), &angle.sin(), &turning);
+        let (speed, turning) = (speed + pull * SECONDS, turning + swing * SECONDS);
+        let (free, angle) = (place + &speed * SECONDS, angle + &turning * SECONDS);
+        let place = free.clamp(-CartPole::PLACE, CartPole::PLACE);
+        let speed = place.equal(&free).select(&speed, &speed.full_like(0.0));
+        let reward = (angle.cos() + 1.0) * 0.5;
+        // It ends only by the time limit.
+        let ended = reward.full_like(0.0).cast(DType::Bool);
+        Transition { state: vec![Tensor::stack(&[&place, &speed, &angle, &turning], 1)], reward, ended }
+    }
+
+    fn draw(&self, state: &[f32]) -> Option<Picture> {
+        let &[place, _, angle, _] = state else { return None };
+        Some(drawn(place, angle, 220.0, 130.0))
+    }
+
+    fn scene(&self) -> Option<Value> {
+        let mut scene = CartPole.scene()?;
+        scene["hangs"] = true.into();
+        Some(scene)
+    }
+
+    fn names(&self) -> PortNames {
+        PortNames::new(&["place", "speed", "cosine of the angle", "sine of the angle", "turning"], &["force"])
+    }
+}
