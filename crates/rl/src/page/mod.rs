@@ -94,7 +94,7 @@ fn starts(
     let all = environment.begin(STARTS, device);
     // What an actor remembers is part of the state; all starts are of the first agent.
     let memory = actor.memory(1, device);
-    let memory = memory.iter().map(|t| Tensor::concat(&vec![&t.narrow(0, 0, 1); STARTS], 0));
+    let memory = memory.iter().map(|t| Tensor::concat(&[&t.narrow(0, 0, 1); STARTS], 0));
     let all: Vec<Tensor> = all.into_iter().chain(memory).collect();
     Tensor::compute_all(&all.iter().collect::<Vec<_>>())?;
     let of = |n: usize| all.iter().map(|t| t.narrow(0, n, 1).to_vec::<f32>()).collect::<Result<Vec<_>>>();
@@ -113,7 +113,7 @@ struct RecordedStep {
 
 impl RecordedStep {
     fn of(environment: &dyn Environment, actor: &dyn Actor, state: &[Tensor]) -> Result<RecordedStep> {
-        let memory = state.len() - actor.memory(1, &state[0].device()).len();
+        let memory = state.len() - actor.memory(1, state[0].device()).len();
         let (own, memory) = state.split_at(memory);
         let seen = environment.observe(own);
         let (action, memory) = actor.act_and_remember(memory, &seen);
