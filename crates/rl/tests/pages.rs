@@ -31,7 +31,7 @@ fn agents(environment: &dyn Environment, hidden: &[usize]) -> Result<Agents> {
     let mut scale = Normalizer::new(1, environment.observations(), &device);
     scale.mean = scale.mean.full_like(0.05);
     scale.variance = scale.variance.full_like(0.6);
-    let whole = Agents { network, weights, normalizer: Some(scale) };
+    let whole = Agents { network: network.into(), weights, normalizer: Some(scale) };
     whole.actors().detach()
 }
 
