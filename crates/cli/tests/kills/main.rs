@@ -18,7 +18,7 @@ use folder::{Folder, events};
 use same::assert_same;
 
 /// A kind of training: its name, and how it is started. All take seconds.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
     (
         "checkerboard",
         "train checkerboard --device cpu --updates 70 --set height=8 --set width=8 --set steps=6 \
@@ -74,6 +74,12 @@ const KINDS: [(&str, &str); 13] = [
         "train pendulum --algorithm sac --device cpu --updates 40 --seeds 2 --set worlds=4 --set horizon=4 --set hidden=8 \
          --set batch=8 --set gradients=2 --set warm_up_samples=64 --set replay=256 --set goal= --set evaluate_every=10 \
          --set validation=4 --set episodes=4 --set checkpoint_every=2",
+    ),
+    (
+        "shac",
+        "train pendulum --algorithm shac --device cpu --updates 40 --seeds 2 --set worlds=4 --set horizon=8 --set hidden=8 \
+         --set epochs=2 --set minibatches=2 --set evaluate_every=10 --set validation=4 --set episodes=4 \
+         --set checkpoint_every=2",
     ),
     (
         "evolve",

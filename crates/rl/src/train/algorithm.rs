@@ -11,6 +11,7 @@ use crate::episodes::Agents;
 use crate::evolution::{Cma, Es, GENERATION};
 use crate::ppo::{COURSE, Ppo};
 use crate::sac::{SAC_COURSE, Sac};
+use crate::shac::{SHAC_COURSE, Shac};
 
 /// Trains agents. The statistics of an update are `[seeds, columns]`; the first columns are the loss and the
 /// mean return.
@@ -91,6 +92,7 @@ algorithm!(Ppo, COURSE, Ppo::gather);
 algorithm!(Es, GENERATION, |_| Ok(()));
 algorithm!(Cma, GENERATION, |_| Ok(()));
 algorithm!(Sac, SAC_COURSE, |_| Ok(()));
+algorithm!(Shac, SHAC_COURSE, |_| Ok(()));
 
 type Make = fn(Arc<dyn Environment>, &Settings, &Device) -> Result<Box<dyn Algorithm>>;
 
@@ -105,7 +107,7 @@ pub struct NamedAlgorithm {
 }
 
 /// All algorithms; the first is the default.
-pub const ALGORITHMS: [NamedAlgorithm; 4] = [
+pub const ALGORITHMS: [NamedAlgorithm; 5] = [
     NamedAlgorithm {
         name: "ppo",
         about: "Proximal policy optimization: gradients from the latest samples",
@@ -118,6 +120,13 @@ pub const ALGORITHMS: [NamedAlgorithm; 4] = [
         about: "Soft actor-critic: gradients from everything that is remembered; for continuous actions",
         make: |environment, s, device| {
             Ok(Box::new(Sac::new(environment, s.sac.clone(), s.ppo.clone(), s.seeds, device)?))
+        },
+    },
+    NamedAlgorithm {
+        name: "shac",
+        about: "Short-horizon actor-critic: gradients through the steps of worlds; for continuous actions",
+        make: |environment, s, device| {
+            Ok(Box::new(Shac::new(environment, s.shac.clone(), s.ppo.clone(), s.seeds, s.updates, device)?))
         },
     },
     NamedAlgorithm {

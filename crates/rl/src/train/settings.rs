@@ -11,6 +11,7 @@ use crate::environments::LocomotionTask;
 use crate::evolution::EvolutionSettings;
 use crate::ppo::PpoSettings;
 use crate::sac::SacSettings;
+use crate::shac::ShacSettings;
 
 farad::train::settings! {
     /// The settings of agents.
@@ -27,6 +28,7 @@ farad::train::settings! {
         goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent reaches this return; without it, never.";
         ..ppo: PpoSettings, "What PPO is made of.";
         ..sac: SacSettings, "What SAC is made of, beside the worlds, horizon, hidden layers, learning rate and discount of PPO.";
+        ..shac: ShacSettings, "What SHAC is made of, beside what it shares with PPO: all but clipping, entropy and what concerns rewards.";
         ..task: LocomotionTask, "What is rewarded in worlds of bodies.";
         ..evolution: EvolutionSettings, "What evolution is made of.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";
