@@ -9,9 +9,9 @@ use farad::{Result, Shape, Tensor};
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum RlError {
     #[error(
-        "ppo: samples do not split into minibatches: worlds · horizon ({samples} vs a multiple of {parts})\nhelp: change worlds, horizon or minibatches"
+        "{algorithm}: samples do not split into minibatches: worlds · horizon ({samples} vs a multiple of {parts})\nhelp: change worlds, horizon or minibatches"
     )]
-    Minibatches { samples: usize, parts: usize },
+    Minibatches { algorithm: &'static str, samples: usize, parts: usize },
     #[error("{algorithm}: actions are choices, not numbers\nhelp: use ppo, es or cma")]
     Discrete { algorithm: &'static str },
     #[error(

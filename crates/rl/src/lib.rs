@@ -1,8 +1,8 @@
 //! Reinforcement learning on any device: agents that learn by acting in worlds.
 //!
 //! An [`Environment`] is a batch of worlds, as tensors; implement it for your own world. [`Ppo`] trains agents
-//! in it, entirely on the device and many seeds at once; [`Sac`] remembers what it saw, and
-//! [`Dreamer`] learns a model of it to imagine what comes next. [`Es`] and [`Cma`] evolve populations of policies.
+//! in it, entirely on the device and many seeds at once; [`Sac`] remembers what it saw, [`Shac`] follows gradients
+//! through the steps of worlds, and [`Dreamer`] learns a model of it to imagine what comes next. [`Es`] and [`Cma`] evolve populations of policies.
 //! [`page`](page()) writes a page in which an agent acts. [`controller`] makes a policy that is a circuit. [`creatures`] evolves bodies together with what moves them.
 //!
 //! Invariant: nothing here prints, and results depend only on settings, seeds and the device. Start at
@@ -11,19 +11,24 @@
 mod actor_critic;
 pub mod controller;
 pub mod creatures;
+mod discounted;
 mod dreamer;
 mod environment;
 mod environments;
+mod episode_step;
 mod episodes;
 mod error;
 mod evolution;
 mod film;
+mod learned;
 mod normalizer;
 mod page;
 mod ppo;
 mod ranks;
 mod raster;
 mod sac;
+mod samples;
+mod shac;
 pub mod train;
 
 pub use actor_critic::ActorCritic;
@@ -39,3 +44,4 @@ pub use page::{PAGE_FILE, PageWords, page};
 pub use ppo::{COURSE, Ppo, PpoSettings};
 pub use raster::Raster;
 pub use sac::{SAC_COURSE, Sac, SacSettings};
+pub use shac::{SHAC_COURSE, Shac, ShacSettings};

@@ -18,7 +18,7 @@ use folder::{Folder, events};
 use same::assert_same;
 
 /// A kind of training: its name, and how it is started. All take seconds.
-const KINDS: [(&str, &str); 14] = [
+const KINDS: [(&str, &str); 15] = [
     (
         "checkerboard",
         "train checkerboard --device cpu --updates 70 --set height=8 --set width=8 --set steps=6 \
@@ -80,6 +80,12 @@ const KINDS: [(&str, &str); 14] = [
         "train pendulum --algorithm dreamer --device cpu --updates 40 --seeds 2 --set size=debug --set worlds=2 \
          --set horizon=8 --set sequence=8 --set batch=4 --set imagination=4 --set train_ratio=4 --set replay=256 \
          --set warm_up_samples=32 --set evaluate_every=10 --set validation=2 --set episodes=2 --set checkpoint_every=2",
+    ),
+    (
+        "shac",
+        "train pendulum --algorithm shac --device cpu --updates 40 --seeds 2 --set worlds=4 --set horizon=8 --set hidden=8 \
+         --set epochs=2 --set minibatches=2 --set evaluate_every=10 --set validation=4 --set episodes=4 \
+         --set checkpoint_every=2",
     ),
     (
         "evolve",

@@ -7,7 +7,6 @@
 //! Invariant: an update depends only on the tensors that [`Ppo::tensors`] returns, the device's random numbers
 //! and the number of updates before it. Start at [`Ppo::update`].
 
-mod advantages;
 mod rollout;
 mod settings;
 mod update;
@@ -18,11 +17,13 @@ use farad::group::Group;
 use farad::{DType, Device, Result, Tensor, TrainError};
 
 use crate::actor_critic::ActorCritic;
+use crate::discounted::discounted;
 use crate::environment::Environment;
 use crate::episodes::Agents;
-use crate::error::{RlError, stored};
+use crate::error::stored;
 use crate::normalizer::Normalizer;
 use crate::ranks::{Ranks, WorldShare, seen_by};
+use crate::samples::{by_seed, by_time};
 use rollout::Collected;
 pub use settings::PpoSettings;
 use update::{LearnedWeights, Samples, UpdateMeans};
@@ -84,11 +85,7 @@ impl Ppo {
         updates: u64,
         device: &Device,
     ) -> Result<Ppo> {
-        let samples = settings.worlds * settings.horizon;
-        if !samples.is_multiple_of(settings.minibatches) {
-            let parts = settings.minibatches;
-            return Err(RlError::Minibatches { samples, parts }.into());
-        }
+        settings.check_minibatches("ppo")?;
         let hidden: Vec<usize> = settings.hidden.iter().map(|&size| size as usize).collect();
         let network = ActorCritic::new(environment.observations(), &hidden, environment.actions());
         let weights = ActorCritic::packed(&network.init(seeds, device)?);
@@ -252,18 +249,7 @@ impl Ppo {
 
     /// `[time, seeds · worlds, numbers]` as `[seeds, time · worlds, numbers]`.
     fn by_seed(&self, t: &Tensor) -> Tensor {
-        let (time, width) = (t.shape()[0], t.shape()[2]);
-        let worlds = self.settings.worlds;
-        let parts = t.reshape([time, self.seeds, worlds, width]).permute(&[1, 0, 2, 3]);
-        parts.reshape([self.seeds, time * worlds, width])
-    }
-
-    /// `[seeds, time · worlds]` as `[time, seeds · worlds]`.
-    fn by_time(&self, t: &Tensor) -> Tensor {
-        let worlds = self.settings.worlds;
-        let time = t.shape()[1] / worlds;
-        let parts = t.reshape([self.seeds, time, worlds]).permute(&[1, 0, 2]);
-        parts.reshape([time, self.seeds * worlds])
+        by_seed(t, self.seeds)
     }
 
     /// Observations as the networks see them.
@@ -274,7 +260,7 @@ impl Ppo {
     /// The critic's values of observations `[time, worlds, observations]`: `[time, worlds]`.
     fn values(&self, seen: &Tensor) -> Tensor {
         let seen = self.scaled(&self.by_seed(seen));
-        self.by_time(&self.network.value(&self.weights(), &seen))
+        by_time(&self.network.value(&self.weights(), &seen), self.settings.worlds)
     }
 
     /// Advantages and returns of the collected data, and everything else that updates need.
@@ -292,7 +278,7 @@ impl Ppo {
         };
         let differences = rewards + next * (1.0 - ends) * discount - &old;
         let keep = (1.0 - &rollout.over) * (discount * trace);
-        let advantages = advantages::advantages(&differences, &keep);
+        let advantages = discounted(&differences, &keep);
         let column = |t: &Tensor| self.by_seed(&t.unsqueeze(2)).squeeze(2);
         Samples {
             seen: self.scaled(&self.by_seed(&rollout.seen)),

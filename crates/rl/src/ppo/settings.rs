@@ -1,6 +1,9 @@
 //! The settings of PPO, one row each.
 
+use farad::Result;
 use farad::train::settings::{NumberRange, Takes};
+
+use crate::error::RlError;
 
 farad::train::settings! {
     /// The settings of PPO; the defaults are common values.
@@ -22,5 +25,16 @@ farad::train::settings! {
         normalize: bool = false, Takes::Truth, "Whether observations are normalized to mean 0 and deviation 1.";
         normalize_rewards: bool = false, Takes::Truth, "Whether rewards are divided by the standard deviation of discounted returns.";
         bootstrap: bool = false, Takes::Truth, "Whether the critic's value replaces the rewards after the time limit.";
+    }
+}
+
+impl PpoSettings {
+    /// Fails if the samples of an update do not split into minibatches.
+    pub(crate) fn check_minibatches(&self, algorithm: &'static str) -> Result<()> {
+        let (samples, parts) = (self.worlds * self.horizon, self.minibatches);
+        match samples.is_multiple_of(parts) {
+            true => Ok(()),
+            false => Err(RlError::Minibatches { algorithm, samples, parts }.into()),
+        }
     }
 }

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use farad::group::{Combine, Group, share};
-use farad::{Device, Order, Result, Tensor, scan};
+use farad::{Device, Result, Tensor, scan};
 
 use super::settings::PpoSettings;
 use crate::actor_critic::ActorCritic;
+use crate::samples::minibatches;
 
 /// Decay rates of Adam's moments, and its epsilon.
 const BETAS: [f64; 2] = [0.9, 0.999];
@@ -38,23 +39,13 @@ pub(super) struct UpdateMeans {
 }
 
 impl Samples {
-    /// Minibatches of samples, shuffled in every epoch and for every seed:
-    /// `[minibatches, seeds, samples, numbers]`.
-    fn shuffled(&self, settings: &PpoSettings, device: &Device) -> Tensor {
-        let (seeds, samples) = (self.values.shape()[0], self.values.shape()[1]);
-        let (epochs, parts) = (settings.epochs, settings.minibatches);
+    /// Minibatches of samples: `[minibatches, seeds, samples, numbers]`.
+    fn shuffled(&self, settings: &PpoSettings) -> Tensor {
         let column = |t: &Tensor| t.unsqueeze(2);
         let columns = [&self.likelihoods, &self.values, &self.advantages, &self.returns].map(column);
         let [a, b, c, d] = columns.each_ref();
         let rows = Tensor::concat(&[&self.seen, &self.actions, a, b, c, d], 2);
-        let width = rows.shape()[2];
-        let keys = Tensor::rand([epochs, seeds, samples], device);
-        let order = keys.argsort(-1, Order::Ascending);
-        let from = Tensor::arange(seeds, device) * samples as f64;
-        let order = (order + from.reshape([1, seeds, 1])).reshape([epochs, seeds, parts, samples / parts]);
-        let order = order.permute(&[0, 2, 1, 3]).reshape([epochs * seeds * samples]);
-        let rows = rows.reshape([seeds * samples, width]).index_select(0, &order);
-        rows.reshape([epochs * parts, seeds, samples / parts, width])
+        minibatches(&rows, settings.epochs, settings.minibatches)
     }
 }
 
@@ -130,7 +121,7 @@ pub(super) fn learn(
     settings: &PpoSettings,
 ) -> Result<(LearnedWeights, UpdateMeans)> {
     let device = rates.device();
-    let rows = samples.shuffled(settings, device);
+    let rows = samples.shuffled(settings);
     let parts = rows.shape()[0];
     // Adam's step numbers, starting at 1.
     let numbers =
@@ -172,7 +163,7 @@ pub(super) fn learn_together(
     settings: &PpoSettings,
 ) -> Result<(LearnedWeights, UpdateMeans)> {
     let (device, rates) = (rates.device(), rates.unsqueeze(1));
-    let rows = samples.shuffled(settings, device);
+    let rows = samples.shuffled(settings);
     let (parts, shape) = (rows.shape()[0], rows.shape()[1..].to_vec());
     let own = share(shape[1], group.size(), group.rank());
     // On the host, so that all minibatches run the same program.

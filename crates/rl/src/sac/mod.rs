@@ -16,11 +16,13 @@ use farad::{DType, Device, Result, Tensor, repeat};
 
 use crate::actor_critic::ActorCritic;
 use crate::environment::{Actions, Environment};
+use crate::episode_step;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::learned::Learned;
 use crate::ppo::PpoSettings;
 pub use settings::SacSettings;
-use update::{Learned, SacNetworks, SacState, SacStep};
+use update::{SacNetworks, SacState, SacStep};
 
 /// The columns that [`Sac::update`] returns.
 pub const SAC_COURSE: [&str; 4] = ["loss", "return", "temperature", "samples"];
@@ -99,8 +101,7 @@ impl Sac {
             critics: Learned::new(critics),
             temperature: Learned::new(Tensor::full(settings.temperature.ln(), [seeds, 1], device)),
         };
-        let mut worlds = environment.begin(seeds * shared.worlds, device);
-        worlds.push(Tensor::zeros([seeds * shared.worlds, 2], device));
+        let worlds = episode_step::begin(&*environment, seeds * shared.worlds, device);
         let replay = Tensor::zeros([seeds, settings.replay, 2 * seen + actions + 2], device);
         let (recent, device) = (Tensor::zeros([seeds], device), device.clone());
         let mut sac = Sac {
@@ -199,7 +200,7 @@ impl Sac {
             networks: &self.networks,
             settings: &self.settings,
             discount: self.shared.discount,
-            rate: self.shared.learning_rate,
+            rate: number(self.shared.learning_rate),
         };
         let steps = number((self.updates * gradients as u64) as f64);
         let flag = number(f64::from(u8::from(learns)));
@@ -218,42 +219,31 @@ impl Sac {
     fn act(&self) -> Acted {
         let (seeds, all) = (self.seeds, self.seeds * self.shared.worlds);
         let (environment, networks) = (&*self.environment, &self.networks);
-        let count = self.worlds.len() - 1;
+        let count = self.worlds.len();
         let weights = networks.actor.unpack(&self.state.actor.weights);
         let random = self.filled(self.updates) < self.settings.warm_up_samples as u64;
         let random = Tensor::number(f64::from(u8::from(random)), &self.device);
         let none = Tensor::zeros([all], &self.device);
         let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).collect();
         let (last, slices) = repeat(self.shared.horizon, &carries, |carry, _| {
-            let (state, beside) = (&carry[..count], &carry[count]);
-            let seen = environment.observe(state);
+            let (worlds, sums) = carry.split_at(count);
+            let seen = environment.observe(&worlds[..count - 1]);
             let drawn = networks.drawn(&weights, &seen.reshape([seeds, all / seeds, networks.seen])).action;
             let drawn = drawn.reshape([all, networks.actions]);
             let any = Tensor::rand(drawn.shape(), &self.device) * 2.0 - 1.0;
             let action = &drawn + (any - &drawn) * &random;
-            let step = environment.step(state, &action);
-            let time = beside.narrow(1, 0, 1).squeeze(1) + 1.0;
-            let total = beside.narrow(1, 1, 1).squeeze(1) + &step.reward;
-            let over = step.ended.or(time.greater_equal(environment.longest() as f64));
-            let fresh = environment.begin(all, &self.device);
-            let along = |rank: usize| (1..rank).fold(over.clone(), |mask, _| mask.unsqueeze(-1));
-            let starts = |(new, old): (&Tensor, &Tensor)| along(old.rank()).select(new, old);
-            let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(starts).collect();
-            let counted = Tensor::stack(&[&time, &total], 1);
-            next.push(along(2).select(&counted.full_like(0.0), &counted));
-            next.push(&carry[count + 1] + over.select(&total, &total.full_like(0.0)));
-            next.push(&carry[count + 2] + over.cast(DType::F32));
-            let after = environment.observe(&step.state);
-            let [reward, ended] = [step.reward.unsqueeze(1), step.ended.cast(DType::F32).unsqueeze(1)];
-            (next, vec![Tensor::concat(&[&seen, &action, &after, &reward, &ended], 1)])
+            let step = episode_step::stepped(environment, worlds, &action);
+            let [reward, ended] = [step.reward.unsqueeze(1), step.ended.unsqueeze(1)];
+            let row = Tensor::concat(&[&seen, &action, &step.after, &reward, &ended], 1);
+            ([step.worlds, vec![&sums[0] + step.finished, &sums[1] + step.over]].concat(), vec![row])
         });
         let (steps, width) = (self.shared.horizon, slices[0].shape()[2]);
         let rows = slices[0].reshape([steps, seeds, all / seeds, width]).permute(&[1, 0, 2, 3]);
         let sum = |t: &Tensor| t.reshape([seeds, all / seeds]).sum_axes([1]);
         Acted {
             rows: rows.reshape([seeds, steps * all / seeds, width]),
-            worlds: last[..=count].to_vec(),
-            finished: [sum(&last[count + 1]), sum(&last[count + 2])],
+            worlds: last[..count].to_vec(),
+            finished: [sum(&last[count]), sum(&last[count + 1])],
         }
     }
 
@@ -285,10 +275,7 @@ impl Sac {
 
     fn names(&self) -> Vec<String> {
         let parts = ["actor", "critics", "temperature"];
-        let mut all: Vec<String> = parts
-            .iter()
-            .flat_map(|part| ["weights", "first", "second"].map(|name| format!("{part}.{name}")))
-            .collect();
+        let mut all: Vec<String> = parts.into_iter().flat_map(Learned::names).collect();
         all.push("target".into());
         all.extend((0..self.worlds.len()).map(|n| format!("worlds.{n}")));
         all.extend(["replay", "recent"].map(String::from));

@@ -6,47 +6,12 @@ use farad::{DType, Result, Tensor, scan};
 
 use super::settings::SacSettings;
 use crate::actor_critic::ActorCritic;
+use crate::learned::Learned;
 
-/// Decay rates of Adam's moments, and its epsilon.
+/// Decay rates of Adam's moments.
 const BETAS: [f64; 2] = [0.9, 0.999];
-const SMALL: f64 = 1e-8;
 /// Bounds of the logarithm of an action's deviation.
 const DEVIATIONS: [f64; 2] = [-5.0, 2.0];
-
-/// Numbers that are learned, with Adam's moments: `[seeds, numbers]` each.
-#[derive(Clone)]
-pub(super) struct Learned {
-    pub weights: Tensor,
-    first: Tensor,
-    second: Tensor,
-}
-
-impl Learned {
-    pub fn new(weights: Tensor) -> Learned {
-        Learned { first: weights.full_like(0.0), second: weights.full_like(0.0), weights }
-    }
-
-    pub fn tensors(&self) -> [&Tensor; 3] {
-        [&self.weights, &self.first, &self.second]
-    }
-
-    pub fn tensors_mut(&mut self) -> [&mut Tensor; 3] {
-        [&mut self.weights, &mut self.first, &mut self.second]
-    }
-
-    fn of(parts: &[Tensor]) -> Learned {
-        Learned { weights: parts[0].clone(), first: parts[1].clone(), second: parts[2].clone() }
-    }
-
-    /// After a step of Adam; `step` counts from 1.
-    fn stepped(&self, gradient: &Tensor, step: &Tensor, rate: f64) -> Learned {
-        let correction = |beta: f64| 1.0 - (step * beta.ln()).exp();
-        let first = &self.first * BETAS[0] + gradient * (1.0 - BETAS[0]);
-        let second = &self.second * BETAS[1] + gradient.square() * (1.0 - BETAS[1]);
-        let by = (&first / correction(BETAS[0])) / ((&second / correction(BETAS[1])).sqrt() + SMALL);
-        Learned { weights: &self.weights - by * rate, first, second }
-    }
-}
 
 /// The architecture: an actor that says mean and log deviation of every action before tanh, and two critics.
 #[derive(Clone)]
@@ -117,7 +82,7 @@ pub(super) struct SacStep<'a> {
     pub networks: &'a SacNetworks,
     pub settings: &'a SacSettings,
     pub discount: f64,
-    pub rate: f64,
+    pub rate: Tensor,
 }
 
 impl SacStep<'_> {
@@ -176,17 +141,17 @@ impl SacStep<'_> {
         let (_, said) = networks.values(&critics, &before, &action);
         let loss = (said - wanted).square().mean_axes([2]).sum_axes([1]);
         let gradient = loss.sum().gradients_at(&critics.iter().collect::<Vec<_>>())?;
-        let critics_after = state.critics.stepped(&ActorCritic::packed(&gradient), step, self.rate);
+        let critics_after = state.critics.stepped(&ActorCritic::packed(&gradient), step, &self.rate, BETAS);
         // The actor, with the critics as they were.
         let own = networks.drawn(&actor, &before);
         let (value, _) = networks.values(&critics, &before, &own.action);
         let goal = (&own.likelihood * &temperature - value).mean_axes([1]);
         let gradient = goal.sum().gradients_at(&actor.iter().collect::<Vec<_>>())?;
-        let actor_after = state.actor.stepped(&ActorCritic::packed(&gradient), step, self.rate);
+        let actor_after = state.actor.stepped(&ActorCritic::packed(&gradient), step, &self.rate, BETAS);
         // The temperature moves until the entropy is minus the number of actions.
         let surplus = own.likelihood.mean_axes([1]) - acted as f64;
         let slope = -surplus.stop_gradient().unsqueeze(1);
-        let temperature_after = state.temperature.stepped(&slope, step, self.rate);
+        let temperature_after = state.temperature.stepped(&slope, step, &self.rate, BETAS);
         let rate = self.settings.target_rate;
         let follows = &state.target * (1.0 - rate) + &critics_after.weights * rate;
         let next = SacState {

@@ -12,6 +12,7 @@ use crate::episodes::Agents;
 use crate::evolution::{Cma, Es, GENERATION};
 use crate::ppo::{COURSE, Ppo};
 use crate::sac::{SAC_COURSE, Sac};
+use crate::shac::{SHAC_COURSE, Shac};
 
 /// Trains agents. The statistics of an update are `[seeds, columns]`; the first columns are the loss and the
 /// mean return.
@@ -93,6 +94,7 @@ algorithm!(Es, GENERATION, |_| Ok(()));
 algorithm!(Cma, GENERATION, |_| Ok(()));
 algorithm!(Sac, SAC_COURSE, |_| Ok(()));
 algorithm!(Dreamer, DREAMER_COURSE, |_| Ok(()));
+algorithm!(Shac, SHAC_COURSE, |_| Ok(()));
 
 type Make = fn(Arc<dyn Environment>, &Settings, &Device) -> Result<Box<dyn Algorithm>>;
 
@@ -109,7 +111,7 @@ pub struct NamedAlgorithm {
 }
 
 /// All algorithms; the first is the default.
-pub const ALGORITHMS: [NamedAlgorithm; 5] = [
+pub const ALGORITHMS: [NamedAlgorithm; 6] = [
     NamedAlgorithm {
         name: "ppo",
         about: "Proximal policy optimization: gradients from the latest samples",
@@ -140,6 +142,14 @@ pub const ALGORITHMS: [NamedAlgorithm; 5] = [
         make: |environment, s, device| {
             let (own, replay, shared) = (s.dreamer.clone(), s.sac.clone(), s.ppo.clone());
             Ok(Box::new(Dreamer::new(environment, own, replay, shared, s.seeds, device)?))
+        },
+    },
+    NamedAlgorithm {
+        name: "shac",
+        about: "Short-horizon actor-critic: gradients through the steps of worlds; for continuous actions",
+        usual: |_| {},
+        make: |environment, s, device| {
+            Ok(Box::new(Shac::new(environment, s.shac.clone(), s.ppo.clone(), s.seeds, s.updates, device)?))
         },
     },
     NamedAlgorithm {

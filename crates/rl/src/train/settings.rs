@@ -12,6 +12,7 @@ use crate::environments::LocomotionTask;
 use crate::evolution::EvolutionSettings;
 use crate::ppo::PpoSettings;
 use crate::sac::SacSettings;
+use crate::shac::ShacSettings;
 
 farad::train::settings! {
     /// The settings of agents.
@@ -29,6 +30,7 @@ farad::train::settings! {
         ..ppo: PpoSettings, "What PPO is made of.";
         ..sac: SacSettings, "What SAC is made of, beside the worlds, horizon, hidden layers, learning rate and discount of PPO.";
         ..dreamer: DreamerSettings, "What Dreamer is made of, beside the worlds, horizon, learning rate, discount, trace and entropy of PPO and the replay and batch of SAC.";
+        ..shac: ShacSettings, "What SHAC is made of, beside what it shares with PPO: all but clipping, entropy and what concerns rewards.";
         ..task: LocomotionTask, "What is rewarded in worlds of bodies.";
         ..evolution: EvolutionSettings, "What evolution is made of.";
         ..course: LoopSettings, "When the loop logs, validates, saves and ends.";

@@ -8,6 +8,7 @@ use farad_world::Description;
 use super::settings::Settings;
 use crate::environment::Environment;
 use crate::environments::{CartPole, CartPoleSwingUp, Locomotion, Pendulum};
+use crate::shac::ShacSettings;
 
 /// A world with a name.
 pub struct NamedWorld {
@@ -53,6 +54,14 @@ pub const WORLDS: [NamedWorld; 9] = [
                 settings.sac.reward_scale = 0.1;
                 (settings.updates, settings.validation, settings.goal) = (400, 20, vec![-180.0]);
                 settings.course.evaluate_every = 25;
+            }
+            if settings.algorithm == "shac" {
+                (ppo.worlds, ppo.horizon, ppo.epochs, ppo.minibatches) = (16, 16, 2, 4);
+                (ppo.learning_rate, ppo.gradient_norm, ppo.discount) = (1e-2, 1.0, 0.97);
+                let shac =
+                    ShacSettings { critic_rate: 5e-3, slow_critic: 0.2, reward_gain: 0.1, ..settings.shac };
+                (settings.shac, settings.updates, settings.validation) = (shac, 800, 20);
+                settings.course.evaluate_every = 50;
             }
         },
     },
@@ -161,6 +170,10 @@ fn ahead(settings: &mut Settings) {
     // A linear policy of scaled observations is enough to walk, and has few weights to find.
     if settings.algorithm == "es" {
         (evolution.scale, evolution.policy) = (true, vec![]);
+    }
+    if settings.algorithm == "shac" {
+        (ppo.worlds, ppo.epochs, ppo.minibatches) = (64, 8, 4);
+        (ppo.learning_rate, ppo.gradient_norm) = (2e-3, 1.0);
     }
     (settings.validation, settings.episodes) = (8, 16);
     settings.course.evaluate_every = 50;
