@@ -141,7 +141,7 @@ impl Shac {
     pub fn agents(&self) -> Agents {
         let (weights, _) = self.networks.actor_parts(&self.actor.weights);
         let normalizer = self.shared.normalize.then(|| self.normalizer.clone());
-        Agents { network: self.networks.actor.clone(), weights, normalizer }
+        Agents { network: self.networks.actor.clone().into(), weights, normalizer }
     }
 
     /// Continues with these agents' means and normalizers; deviations stay as they are.
