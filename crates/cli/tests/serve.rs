@@ -271,6 +271,40 @@ fn ctrl_c_ends_it() {
     assert!(server.child.wait().unwrap().success());
 }
 
+/// Texts whose first words are out are told to their end, also when the server is asked to end meanwhile.
+#[cfg(unix)]
+#[test]
+fn what_was_accepted_is_answered_before_it_ends() {
+    let mut server = serve("book");
+    let texts: Vec<TcpStream> = (0..24)
+        .map(|n| {
+            let body = json!({ "prompt": "the cat", "max_tokens": 24, "seed": n, "stream": true }).to_string();
+            let head = format!(
+                "POST /v1/completions HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                server.host,
+                body.len()
+            );
+            let mut stream = TcpStream::connect(&server.host).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.write_all((head + &body).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for stream in &texts {
+        assert_eq!(stream.peek(&mut [0]).unwrap(), 1, "an answer begins");
+    }
+    let process = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
+    for mut stream in texts {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 200") && text.contains("data: [DONE]"), "{text}");
+        assert!(text.contains("\"finish_reason\":\"length\""), "{text}");
+    }
+    assert!(server.child.wait().unwrap().success());
+    assert!(TcpStream::connect(&server.host).is_err(), "nobody listens any more");
+}
+
 #[test]
 fn what_cannot_be_served_is_said() {
     let folder = trained();

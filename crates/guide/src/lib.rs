@@ -1,16 +1,18 @@
-//! The guide's examples as tests. The guide itself is Markdown, in `docs/guide/src`; here it is read.
+//! The guide's examples as tests, and all documents as a web site. The guide itself is Markdown, in `docs/guide/src`; here it is read.
 //!
 //! Invariant: no block of code in the guide goes untested, but shell blocks marked `not run` (their flags are checked). Rust blocks are doc tests of this crate (below), shell
 //! blocks are run by `crates/cli/tests/guide.rs`, Python blocks by `python/tests/test_guide.py`, and `tests/chapters.rs` fails on a block that neither covers. Start at
-//! [`Chapter::all`] and [`blocks`].
+//! [`Chapter::all`] and [`blocks`]; for the site, at [`Site::build`].
 
 mod blocks;
 mod chapter;
 mod shell;
+mod site;
 
 pub use blocks::{BlockNote, FencedBlock, blocks};
 pub use chapter::Chapter;
 pub use shell::{commands, words};
+pub use site::{LivePage, Site, SiteError, SitePage, SitePart, check, parts};
 
 macro_rules! chapters {
     ($($item:ident $file:literal)*) => {

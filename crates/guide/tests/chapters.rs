@@ -23,14 +23,6 @@ fn every_chapter_is_listed_once_and_its_rust_is_tested() {
 }
 
 #[test]
-fn the_book_is_one_that_mdbook_takes() {
-    let text = std::fs::read_to_string(Chapter::root().join("docs/guide/book.toml")).unwrap();
-    let book: toml::Table = text.parse().unwrap();
-    assert_eq!(book["book"]["src"].as_str(), Some("src"));
-    assert!(book["book"]["title"].as_str().is_some_and(|title| !title.is_empty()));
-}
-
-#[test]
 fn every_block_is_covered() {
     for chapter in Chapter::all() {
         let mut before: Option<FencedBlock> = None;

@@ -28,6 +28,8 @@ pub struct Browser {
     folder: PathBuf,
     /// The prefix of the addresses that pages may request.
     own: String,
+    /// What went wrong in pages since somebody asked.
+    problems: Vec<String>,
 }
 
 impl Browser {
@@ -59,8 +61,16 @@ impl Browser {
         // Opening a pipe waits for the other side, in the shell's order.
         let commands = File::options().write(true).open(wait("commands")).unwrap();
         let answers = BufReader::new(File::open(wait("answers")).unwrap());
-        let mut browser =
-            Browser { child, commands, answers, session: None, count: 0, folder, own: "file://".into() };
+        let mut browser = Browser {
+            child,
+            commands,
+            answers,
+            session: None,
+            count: 0,
+            folder,
+            own: "file://".into(),
+            problems: vec![],
+        };
         let targets = browser.call("Target.getTargets", json!({}));
         let page = targets["targetInfos"].as_array().unwrap().iter().find(|target| target["type"] == "page");
         let target = page.expect("about:blank")["targetId"].clone();
@@ -111,7 +121,32 @@ impl Browser {
             let own = url.starts_with(&self.own) || url.starts_with("about:");
             assert!(own, "the page asked for {url}");
         }
+        self.note(&message);
         message
+    }
+
+    /// From now on, what the console calls an error is kept.
+    pub fn watch(&mut self) {
+        self.call("Runtime.enable", json!({}));
+        self.call("Log.enable", json!({}));
+    }
+
+    /// The errors since the last call.
+    pub fn problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    fn note(&mut self, message: &Value) {
+        let parameters = &message["params"];
+        let is_problem = match message["method"].as_str().unwrap_or_default() {
+            "Runtime.exceptionThrown" => true,
+            "Runtime.consoleAPICalled" => parameters["type"] == "error",
+            "Log.entryAdded" => parameters["entry"]["level"] == "error",
+            _ => false,
+        };
+        if is_problem {
+            self.problems.push(parameters.to_string());
+        }
     }
 
     /// Opens a file with a hash, in a window of this size, and waits until its circuit is ready.
@@ -122,14 +157,25 @@ impl Browser {
 
     /// Opens an address, in a window of this size, and waits until its scripts have run. From now on, pages may
     /// request only addresses that start with `own`.
-    pub fn visit(&mut self, own: &str, rest: &str, (width, height): (u32, u32)) {
+    pub fn visit(&mut self, own: &str, rest: &str, size: (u32, u32)) {
+        self.load(own, rest, size);
+        self.wait_for("typeof farad === 'object'");
+    }
+
+    /// The size of the window from now on.
+    pub fn resize(&mut self, (width, height): (u32, u32)) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// Opens an address as `visit` does, and waits until everything that it names is there.
+    pub fn load(&mut self, own: &str, rest: &str, size: (u32, u32)) {
+        self.resize(size);
         self.own = own.to_string();
         // If only the hash differed from the previous page, nothing would be loaded.
         self.call("Page.navigate", json!({ "url": "about:blank" }));
         self.call("Page.navigate", json!({ "url": format!("{own}{rest}") }));
-        self.wait_for("document.readyState === 'complete' && typeof farad === 'object'");
+        self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'");
     }
 
     /// Reloads the page and waits until its scripts have run.
