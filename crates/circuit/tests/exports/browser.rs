@@ -28,6 +28,8 @@ pub struct Browser {
     folder: PathBuf,
     /// The prefix of the addresses that pages may request.
     own: String,
+    /// What pages complained about in the console.
+    pub complaints: Vec<String>,
 }
 
 impl Browser {
@@ -59,8 +61,16 @@ impl Browser {
         // Opening a pipe waits for the other side, in the shell's order.
         let commands = File::options().write(true).open(wait("commands")).unwrap();
         let answers = BufReader::new(File::open(wait("answers")).unwrap());
-        let mut browser =
-            Browser { child, commands, answers, session: None, count: 0, folder, own: "file://".into() };
+        let mut browser = Browser {
+            child,
+            commands,
+            answers,
+            session: None,
+            count: 0,
+            folder,
+            own: "file://".into(),
+            complaints: vec![],
+        };
         let targets = browser.call("Target.getTargets", json!({}));
         let page = targets["targetInfos"].as_array().unwrap().iter().find(|target| target["type"] == "page");
         let target = page.expect("about:blank")["targetId"].clone();
@@ -68,6 +78,8 @@ impl Browser {
         browser.session = Some(attached["sessionId"].as_str().unwrap().to_string());
         browser.call("Page.enable", json!({}));
         browser.call("Network.enable", json!({}));
+        browser.call("Runtime.enable", json!({}));
+        browser.call("Log.enable", json!({}));
         browser
     }
 
@@ -111,7 +123,20 @@ impl Browser {
             let own = url.starts_with(&self.own) || url.starts_with("about:");
             assert!(own, "the page asked for {url}");
         }
+        self.listen(&message);
         message
+    }
+
+    /// Keeps errors and warnings that a page caused.
+    fn listen(&mut self, message: &Value) {
+        let parameters = &message["params"];
+        let complaint = match message["method"].as_str() {
+            Some("Runtime.exceptionThrown") => Some(&parameters["exceptionDetails"]),
+            Some("Runtime.consoleAPICalled") if parameters["type"] == "error" => Some(&parameters["args"]),
+            Some("Log.entryAdded") if parameters["entry"]["level"] == "error" => Some(&parameters["entry"]),
+            _ => None,
+        };
+        self.complaints.extend(complaint.map(Value::to_string));
     }
 
     /// Opens a file with a hash, in a window of this size, and waits until its circuit is ready.
