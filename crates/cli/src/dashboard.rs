@@ -23,7 +23,8 @@ Examples:
   farad dashboard runs/life-5 --open   one run, in the browser at once
   farad dashboard other --port 0       any free port
 
-It answers only this machine, and never writes. From another machine, use a tunnel:
+It answers only this machine, and writes nothing but the notes and tags that you type.
+From another machine, use a tunnel:
   ssh -L 8017:127.0.0.1:8017 HOST
 
 Keys of --json:

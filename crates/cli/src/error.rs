@@ -85,6 +85,10 @@ pub enum Error {
         "runs: no such folder: {path}\nhelp: `farad train` makes `runs` where it is started; name another folder"
     )]
     NoRuns { path: String },
+    #[error(
+        "runs: tags and notes belong to one run: {path} is none\nhelp: name its folder: farad runs runs/NAME --tag TAG"
+    )]
+    NotOneRun { path: String },
     #[error("{source}\nhelp: {saved}; go on with: farad train --resume {path}")]
     BrokenOff { source: Box<Error>, saved: String, path: String },
     #[error(

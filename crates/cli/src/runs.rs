@@ -1,13 +1,13 @@
 //! `farad runs`: what was trained, a line per run, of whatever kind.
 //!
-//! Everything is read from `config.toml`, `log.csv` and `events.jsonl`; no checkpoint is opened, so a folder of large models
+//! Everything is read from `config.toml`, `log.csv`, `events.jsonl` and `notes.json`; no checkpoint is opened, so a folder of large models
 //! is listed at once.
 
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use farad::run::{Conclusion, Events, LogTable, Run, Table as Config, Value, shell_word};
+use farad::run::{Conclusion, Events, LogTable, Notes, Run, Table as Config, Value, shell_word, visible};
 use farad::train::{Measure, TrainingKind, Unit};
 use farad_dashboard::{RunStatus, is_run, state};
 use serde_json::json;
@@ -41,6 +41,9 @@ pub fn run(options: &RunsOptions) -> Result<()> {
     if options.folder.is_some() && !folder.is_dir() {
         return Err(Error::NoRuns { path: folder.display().to_string() });
     }
+    if options.writes() {
+        write_notes(folder, options)?;
+    }
     let folders = if is_run(folder) { vec![folder.into()] } else { runs_in(folder) };
     let runs: Vec<Value> = folders.iter().map(|folder| described(folder)).collect();
     let talk = options.output.talk();
@@ -59,6 +62,17 @@ pub fn run(options: &RunsOptions) -> Result<()> {
         talk.fact("go on", paint(COMMAND, format!("{} train --resume {run}", itself())));
     }
     Ok(())
+}
+
+/// Changes the tags and the note of one run.
+fn write_notes(folder: &Path, options: &RunsOptions) -> Result<()> {
+    if !is_run(folder) {
+        return Err(Error::NotOneRun { path: folder.display().to_string() });
+    }
+    let old = Notes::of(folder)?;
+    let kept = old.tags.iter().filter(|tag| !options.untag.contains(tag));
+    let text = options.note.as_ref().unwrap_or(&old.text);
+    Ok(Notes::new(kept.chain(&options.tag), text)?.write(folder)?)
 }
 
 /// What is known of a run, also of one that cannot be opened.
@@ -84,6 +98,8 @@ fn described(folder: &Path) -> Value {
         RunStatus::Unfinished => "unfinished",
     };
     let judged = Conclusion::of(folder, step).map(|judged| judged.json());
+    // What is wrong with a damaged file is told by who would change it.
+    let notes = Notes::of(folder).unwrap_or_default();
     // A folder such as `.` has no name of its own.
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.into());
     json!({
@@ -97,6 +113,8 @@ fn described(folder: &Path) -> Value {
         "state": state,
         "result": judged.or_else(|| logged_result(&log, config, kind)),
         "seconds": Events::training_seconds(&events),
+        "tags": notes.tags,
+        "note": notes.text,
         "problem": problem,
     })
 }
@@ -148,6 +166,8 @@ fn text(config: &Config, key: &str) -> String {
 fn table(runs: &[Value]) -> Table {
     let titles = ["run", "kind", "learns"].map(left).into_iter().chain([right("updates"), left("state")]);
     let titles = titles.chain([left("result"), right("time"), left("device"), left("shape")]);
+    let is_tagged = runs.iter().any(|run| run["tags"].as_array().is_some_and(|tags| !tags.is_empty()));
+    let titles = titles.chain(is_tagged.then(|| left("tags")));
     let mut table = Table::new(titles);
     for run in runs {
         let word = |key: &str| TableCell::from(run[key].as_str().unwrap_or_default());
@@ -157,7 +177,9 @@ fn table(runs: &[Value]) -> Table {
             other => TableCell::new(DOUBTFUL, other),
         };
         let time = Duration::try_from_secs_f64(run["seconds"].as_f64().unwrap_or(0.0)).unwrap_or_default();
-        table.row([
+        let tags = run["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let tags = visible(&tags.collect::<Vec<_>>().join(", ")).into_owned();
+        let cells = [
             word("name"),
             word("kind"),
             word("what"),
@@ -167,7 +189,8 @@ fn table(runs: &[Value]) -> Table {
             duration(time).into(),
             word("device"),
             word("shape"),
-        ]);
+        ];
+        table.row(cells.into_iter().chain(is_tagged.then(|| TableCell::from(tags.as_str()))));
     }
     table
 }

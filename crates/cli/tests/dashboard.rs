@@ -112,7 +112,8 @@ fn the_page_names_what_it_shows() {
     let folder = Folder::new("dashboard-names");
     write_run(&folder, "plain");
     let (mut started, address) = dashboard(&folder, "runs");
-    let scripts = ["store", "scale", "metrics"].map(|name| get(&address, &format!("/{name}.js")).2).concat();
+    let scripts =
+        ["store", "clock", "scale", "metrics"].map(|name| get(&address, &format!("/{name}.js")).2).concat();
     started.interrupt();
     let run = r#"{ kind: "fit", columns: ["loss", "validation_goodness"], newest: [1, 0.9473], "#;
     for (rest, wanted) in [
@@ -183,6 +184,8 @@ fn only_this_machine_is_answered_and_only_with_files_of_runs() {
         "/%2e%2e/secret.txt",
         "/Cargo.toml",
         "/runs/missing/details.json",
+        "/runs/missing/weights.json",
+        "/runs/..%2f/weights.json",
         "/runs/%ff/details.json",
     ] {
         let (status, _, body) = get(&address, path);
@@ -200,6 +203,9 @@ fn only_this_machine_is_answered_and_only_with_files_of_runs() {
             403,
         ),
         (format!("POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n"), 405),
+        (format!("POST /runs/plain/files/log.csv HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n"), 405),
+        (format!("GET /runs/plain/notes HTTP/1.1\r\nHost: {host}\r\n"), 405),
+        (format!("PUT /runs/plain/notes HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n"), 405),
         (format!("DELETE /runs/plain/files/log.csv HTTP/1.1\r\nHost: {host}\r\n"), 405),
         (format!("OPTIONS / HTTP/1.1\r\nHost: {host}\r\n"), 405),
         (format!("HEAD / HTTP/1.1\r\nHost: localhost{}\r\n", &host["127.0.0.1".len()..]), 200),
@@ -213,6 +219,70 @@ fn only_this_machine_is_answered_and_only_with_files_of_runs() {
     assert!(taken.contains("the port is in use") && taken.contains("--port 0"), "{taken}");
     assert!(folder.fail("dashboard nowhere --port 0").contains("no such folder: nowhere"));
     assert_eq!(started.interrupt().code(), Some(0), "Ctrl-C ends it");
+}
+
+/// Notes are the one thing that can be written, by this page only, within limits, and never over those of somebody else.
+#[test]
+fn notes_are_written_by_the_page_only() {
+    let folder = Folder::new("dashboard-notes");
+    write_run(&folder, "plain");
+    std::fs::create_dir_all(folder.path("elsewhere")).unwrap();
+    let (mut started, address) = dashboard(&folder, "runs");
+    let host = host(&address);
+    let origin = format!("Origin: http://{host}\r\n");
+    let post = |path: &str, fields: &str, body: &str| {
+        let length = body.len();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n{fields}");
+        let (status, _, body) = ask(&address, &format!("{head}Connection: close\r\n\r\n{body}"));
+        (status, body)
+    };
+    let json = format!("{origin}Content-Type: application/json\r\n");
+    let none = r#"{"tags":[],"text":""}"#;
+    let first = format!(r#"{{"tags":["keep","<b>"],"text":"one\ntwo","before":{none}}}"#);
+    let file = folder.path("runs/plain/notes.json");
+    for (path, fields, body, status) in [
+        ("/runs/plain/notes", "Content-Type: application/json\r\n".into(), first.as_str(), 403),
+        ("/runs/plain/notes", json.replace(host, "evil.example"), &first, 403),
+        ("/runs/plain/notes", format!("{json}Sec-Fetch-Site: cross-site\r\n"), &first, 403),
+        ("/runs/plain/notes", origin.clone(), &first, 415),
+        ("/runs/plain/notes", format!("{origin}Content-Type: text/plain\r\n"), &first, 415),
+        ("/runs/plain/notes", json.clone(), "", 400),
+        ("/runs/plain/notes", json.clone(), "{\"tags\":3}", 400),
+        (
+            "/runs/plain/notes",
+            json.clone(),
+            r#"{"tags":["a,b"],"text":"","before":{"tags":[],"text":""}}"#,
+            400,
+        ),
+        ("/runs/missing/notes", json.clone(), &first, 404),
+        ("/runs/..%2felsewhere/notes", json.clone(), &first, 404),
+        ("/runs/%2e%2e/notes", json.clone(), &first, 404),
+    ] {
+        let (found, body) = post(path, &fields, body);
+        assert_eq!(found, status, "{path} {fields}: {body}");
+        assert!(!file.exists(), "{path} {fields}");
+    }
+    let large =
+        format!("POST /runs/plain/notes HTTP/1.1\r\nHost: {host}\r\nContent-Length: 300000\r\n{json}");
+    assert_eq!(ask(&address, &format!("{large}Connection: close\r\n\r\n")).0, 413);
+    assert!(!file.exists() && !folder.path("elsewhere/notes.json").exists());
+    let (status, body) = post("/runs/plain/notes", &json, &first);
+    assert!(status == 200 && body.contains("one\\ntwo"), "{status} {body}");
+    assert!(get(&address, "/runs/plain/details.json").2.contains(r#""tags":["keep","<b>"]"#));
+    let (status, body) =
+        post("/runs/plain/notes", &json, &format!(r#"{{"tags":[],"text":"x","before":{none}}}"#));
+    assert!(status == 409 && body.contains("changed elsewhere"), "{status} {body}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("one\\ntwo"));
+    started.interrupt();
+
+    let listed = folder.succeed("runs runs/plain --tag seen --untag keep --json");
+    assert!(
+        listed.contains(r#""tags":["<b>","seen"]"#) && listed.contains(r#""note":"one\ntwo""#),
+        "{listed}"
+    );
+    assert!(folder.succeed("runs").contains("<b>, seen"));
+    assert!(folder.fail("runs --tag seen").contains("tags and notes belong to one run: runs"));
+    assert!(folder.fail("runs runs/plain --tag a,b").contains("a tag has no comma"));
 }
 
 /// Reads a stream of events until it has said a text.
@@ -317,7 +387,10 @@ fn a_browser_shows_a_run_while_it_trains() {
     compare(&mut browser);
     trained.interrupt();
     browser.wait_for("farad.store.runs.get('live').state === 'interrupted'");
+    browser.evaluate("document.getElementById('whole').click()");
     browser.wait_for("document.querySelector('#rows .badge[data-state=interrupted]') !== null");
+    assert_eq!(browser.evaluate("document.querySelectorAll('#rows tr').length"), 2);
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 /// Two runs side by side, the table's filter and order, and an address that says all of it.
@@ -329,7 +402,7 @@ fn compare(browser: &mut Browser) {
     browser.wait_for("document.getElementById('settings').textContent.includes('checkerboard')");
     browser.evaluate("document.getElementById('logarithmic').click()");
     browser.evaluate("(() => { const f = document.getElementById('filter'); f.value = 'other'; f.dispatchEvent(new Event('input')) })()");
-    assert_eq!(browser.evaluate("document.querySelectorAll('#rows tr').length"), 1);
+    assert_eq!(browser.evaluate("document.querySelectorAll('#list .item').length"), 1);
     let hash = browser.evaluate("location.hash");
     assert_eq!(hash, "#run=live&run=other&tab=settings&filter=other&log=1");
     browser.reload();
@@ -339,4 +412,154 @@ fn compare(browser: &mut Browser) {
     browser.evaluate("farad.set({ picked: ['other'], tab: 'report', filter: '' })");
     browser.wait_for("document.getElementById('report').textContent.includes('<script>alert(1)</script>')");
     assert_eq!(browser.evaluate("document.querySelectorAll('#report script').length"), 0);
+}
+
+/// Writes one of several runs that differ in their seeds: its loss is `loss` at step 10 and half of that at step 20, one and
+/// three seconds after it began.
+fn write_seed(folder: &Folder, seed: u64, loss: f64) {
+    let name = format!("net-{seed}");
+    write_run(folder, &name);
+    let write = |file: &str, text: &str| {
+        std::fs::write(folder.path("runs").join(&name).join(file), text).unwrap();
+    };
+    let head = "format = \"farad-run\"\nversion = 1\nkind = \"fit\"\nset = \"digits\"\ndevice = \"cpu\"\n";
+    write("config.toml", &format!("{head}[settings]\nrate = 0.1\nseed = {seed}\n"));
+    write("log.csv", &format!("step,loss,validation_loss\n10,{loss},\n20,{},1.5\n", loss / 2.0));
+    let event = |event: &str, step: u64, seconds: u64| {
+        let time = 1_700_000_000 + seconds;
+        format!(
+            "{{\"event\":\"{event}\",\"seconds\":{seconds},\"step\":{step},\"time\":{time},\"training_seconds\":{seconds}}}\n"
+        )
+    };
+    write("events.jsonl", &(event("start", 0, 0) + &event("checkpoint", 10, 1) + &event("end", 20, 3)));
+    let values = [0.5f32, -0.5, f32::NAN, 1.5];
+    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let header = r#"{"model.weight":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}"#;
+    let bytes = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat();
+    std::fs::write(folder.path("runs").join(&name).join("checkpoint.safetensors"), bytes).unwrap();
+}
+
+/// Groups of seeds, axes of time, CSV files, weights, notes, the load, drawings for dark pages, and many runs.
+#[test]
+fn a_browser_has_a_view_for_every_question() {
+    if !tool::have("chromium") {
+        return;
+    }
+    let folder = Folder::new("dashboard-views");
+    (1..=3).for_each(|seed| write_seed(&folder, seed, [2.0, 4.0, 9.0][seed as usize - 1]));
+    write_run(&folder, "other");
+    std::fs::write(
+        folder.path("runs/net-1/plots/loss.svg"),
+        r##"<svg xmlns="http://www.w3.org/2000/svg" width="90" height="50"><rect width="90" height="50" fill="#ffffff"/></svg>"##,
+    )
+    .unwrap();
+    let (_started, address) = dashboard(&folder, "runs");
+    let mut browser = Browser::start("chromium");
+    browser.visit(&address, "#theme=dark", (1400, 900));
+    browser.wait_for("document.querySelectorAll('#list .group').length === 1");
+    // The group is open, since one of its runs is shown.
+    assert_eq!(browser.evaluate("document.querySelectorAll('#list .item').length"), 5);
+
+    groups(&mut browser);
+    weights_and_notes(&mut browser, &folder);
+    (0..500).for_each(|n| write_run(&folder, &format!("many-{n:03}")));
+    browser.wait_for(
+        "farad.store.runs.size === 504 && document.getElementById('runs-count').textContent === '504'",
+    );
+    // They have the same settings, so they are one entry; the filter finds each.
+    assert_eq!(browser.evaluate("document.querySelectorAll('#list .group').length"), 2);
+    browser.evaluate("(() => { const f = document.getElementById('filter'); f.value = 'many-317'; f.dispatchEvent(new Event('input')) })()");
+    browser.wait_for(
+        "[...document.querySelectorAll('#list .item-name')].map((e) => e.textContent).join() === 'many-317'",
+    );
+    #[cfg(target_os = "linux")]
+    browser.wait_for(
+        "!document.getElementById('load').hidden && document.querySelectorAll('#load .meter').length === 2",
+    );
+    // On a phone, the runs are behind a button.
+    browser.visit(&address, "#run=net-1", (390, 844));
+    browser.wait_for("farad.chosen.join() === 'net-1'");
+    let seen = "getComputedStyle(document.getElementById('side')).visibility === 'visible'";
+    assert_eq!(browser.evaluate(seen), false);
+    browser.evaluate("document.getElementById('runs-button').click()");
+    browser.wait_for(seen);
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Three seeds as a mean and a band, over steps and times, and as a CSV file.
+fn groups(browser: &mut Browser) {
+    browser.evaluate("document.querySelector('#list .group .item-open').click()");
+    browser.wait_for("farad.chosen.join() === 'net-1,net-2,net-3' && farad.store.logs.size === 3");
+    let line = "farad.curves.charts.get('loss')?.series[0]";
+    browser.wait_for(&format!("{line}?.counts?.join() === '3,3'"));
+    let shown = |browser: &mut Browser, what: &str| {
+        browser.evaluate(&format!("{line}.{what}.join()")).as_str().unwrap().to_string()
+    };
+    assert_eq!(
+        ["x", "y", "low", "high"].map(|what| shown(browser, what)),
+        ["10,20", "5,2.5", "2,1", "9,4.5"]
+    );
+    let choose = |browser: &mut Browser, menu: &str, value: &str| {
+        browser.evaluate(&format!("(() => {{ const m = document.getElementById('{menu}'); m.value = '{value}'; m.dispatchEvent(new Event('change')) }})()"));
+    };
+    choose(browser, "band", "quartiles");
+    browser.wait_for(&format!("{line}?.low.join() === '3,1.5' && {line}.high.join() === '6.5,3.25'"));
+    choose(browser, "axis", "time");
+    browser.wait_for(&format!("{line}?.x.join() === '1,3'"));
+    choose(browser, "axis", "date");
+    browser.wait_for(&format!("{line}?.x.join() === '1700000001,1700000003'"));
+    assert_eq!(
+        browser.evaluate("location.hash"),
+        "#run=net-1&run=net-2&run=net-3&axis=date&band=quartiles&theme=dark"
+    );
+    browser.reload();
+    browser.wait_for(&format!("{line}?.x.join() === '1700000001,1700000003' && {line}.counts?.length === 2"));
+    choose(browser, "axis", "step");
+    choose(browser, "band", "each");
+    browser.wait_for("farad.curves.charts.get('loss')?.series.length === 3");
+    let csv = "Farad.csv(farad.curves.charts.get('loss').visible(), farad.curves.shared.axis)";
+    assert_eq!(browser.evaluate(csv), "step,net-1,net-2,net-3\n10,2,4,9\n20,1,2,4.5\n");
+    choose(browser, "band", "range");
+    browser.wait_for(&format!("{line}?.counts?.length === 2"));
+    assert_eq!(
+        browser.evaluate(csv),
+        "step,training,\"training, low\",\"training, high\",validation,\"validation, low\",\"validation, high\"\n10,5,2,9,,,\n20,2.5,1,4.5,1.5,1.5,1.5\n"
+    );
+}
+
+/// The weights of one run, its pictures in the dark, and notes that are typed, saved and found.
+fn weights_and_notes(browser: &mut Browser, folder: &Folder) {
+    browser.evaluate("farad.choose(['net-1'])");
+    browser.wait_for("document.getElementById('tab-weights') !== null");
+    browser.evaluate("document.getElementById('tab-weights').click()");
+    browser.wait_for("document.querySelectorAll('#weights .histogram rect').length === 3");
+    let card = browser.evaluate("document.querySelector('#weights .weight').textContent").to_string();
+    assert!(card.contains("f32 [2, 2]") && card.contains("NaN1") && card.contains("max1.5"), "{card}");
+    browser.evaluate("document.getElementById('tab-pictures').click()");
+    let paper = "(() => { const i = document.querySelector('#pictures img'); if (!i?.complete || i.naturalWidth !== 90 || i.clientWidth !== 90) return null; \
+        const c = document.createElement('canvas').getContext('2d'); c.drawImage(i, 0, 0); return c.getImageData(9, 9, 1, 1).data.join() })()";
+    browser.evaluate("document.querySelector('#pictures img')?.scrollIntoView()");
+    browser.wait_for(&format!("{paper} === '23,25,31,255'"));
+    browser.evaluate("document.getElementById('notes-edit').click()");
+    browser.evaluate("document.getElementById('notes-tags-input').value = 'baseline, <i>odd</i>'");
+    browser.evaluate("document.getElementById('notes-text-input').value = '<b>bold</b> claim'");
+    browser.evaluate("document.getElementById('notes-save').click()");
+    browser.wait_for("document.getElementById('notes-text').textContent === '<b>bold</b> claim'");
+    assert_eq!(browser.evaluate("document.querySelectorAll('#notes b, #notes i, #list i').length"), 0);
+    let written = std::fs::read_to_string(folder.path("runs/net-1/notes.json")).unwrap();
+    assert!(written.contains(r#""tags":["baseline","<i>odd</i>"]"#), "{written}");
+    browser.wait_for("farad.store.runs.get('net-1').tags.length === 2");
+    browser.evaluate("document.querySelector('#notes-tags .tag').click()");
+    browser.wait_for("farad.filter === '#baseline' && document.querySelectorAll('#list .item').length === 1");
+    // Notes that changed elsewhere meanwhile are not lost.
+    browser.evaluate("document.getElementById('notes-edit').click()");
+    std::fs::write(folder.path("runs/net-1/notes.json"), "{\"tags\":[\"theirs\"],\"text\":\"\"}").unwrap();
+    browser.evaluate("document.getElementById('notes-save').click()");
+    browser.wait_for("document.getElementById('notes-problem').textContent.includes('changed elsewhere')");
+    browser.evaluate("document.getElementById('notes-cancel').click()");
+    browser.wait_for("document.querySelector('#notes-tags .tag')?.textContent === 'theirs'");
+    let complaints = browser.complaints();
+    assert!(complaints.len() == 1 && complaints[0].contains("409"), "only the refusal: {complaints:?}");
+    browser.evaluate("farad.set({ filter: '' })");
 }

@@ -86,7 +86,6 @@ fn every_page_opens_and_the_site_can_be_used() {
     let folder = Folder::new("site");
     let out = built(&folder);
     let mut browser = Browser::start("chromium");
-    browser.watch();
     let pages = pages(&out);
     assert!(pages.len() > 45, "only {} pages", pages.len());
     for page in pages {
@@ -95,7 +94,7 @@ fn every_page_opens_and_the_site_can_be_used() {
     finds(&mut browser, &out);
     turns_dark(&mut browser, &out);
     has_a_menu(&mut browser, &out);
-    assert_eq!(browser.problems(), [""; 0]);
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 /// The page, its pictures and its scripts are there, and on a phone nothing sticks out.
@@ -112,7 +111,7 @@ fn opens(browser: &mut Browser, page: &Path) {
     );
     // What rustdoc writes is not ours.
     assert!(name.contains("/api/") || out.as_i64().unwrap() <= 0, "{name}: {out} pixels stick out");
-    assert_eq!(browser.problems(), [""; 0], "{name}");
+    assert_eq!(browser.complaints(), [""; 0], "{name}");
 }
 
 /// The search finds a section by its words, and leads there.

@@ -4,15 +4,24 @@
 //! if and only if it is in [`PARTS`], and a test compares that with what `index.html` asks for.
 
 /// The parts: name, content type, text.
-const PARTS: [(&str, &str, &str); 11] = [
+const PARTS: [(&str, &str, &str); 20] = [
     ("icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
     ("style.css", STYLE, include_str!("page/style.css")),
     ("store.js", SCRIPT, include_str!("page/store.js")),
+    ("clock.js", SCRIPT, include_str!("page/clock.js")),
     ("scale.js", SCRIPT, include_str!("page/scale.js")),
+    ("axis.js", SCRIPT, include_str!("page/axis.js")),
+    ("band.js", SCRIPT, include_str!("page/band.js")),
+    ("csv.js", SCRIPT, include_str!("page/csv.js")),
     ("chart.js", SCRIPT, include_str!("page/chart.js")),
     ("metrics.js", SCRIPT, include_str!("page/metrics.js")),
     ("curves.js", SCRIPT, include_str!("page/curves.js")),
     ("table.js", SCRIPT, include_str!("page/table.js")),
+    ("runs.js", SCRIPT, include_str!("page/runs.js")),
+    ("side.js", SCRIPT, include_str!("page/side.js")),
+    ("load.js", SCRIPT, include_str!("page/load.js")),
+    ("notes.js", SCRIPT, include_str!("page/notes.js")),
+    ("weights.js", SCRIPT, include_str!("page/weights.js")),
     ("markdown.js", SCRIPT, include_str!("page/markdown.js")),
     ("details.js", SCRIPT, include_str!("page/details.js")),
     ("page.js", SCRIPT, include_str!("page/page.js")),

@@ -1,10 +1,11 @@
-//! What the page shows of a run besides its curves: settings, pictures, report.
+//! What the page shows of a run besides its curves: settings, pictures, report, notes.
 
 use std::path::Path;
 
 use farad::run::{Run, Table, Value, json};
 
 use crate::library::{content_type, is_run};
+use crate::notes;
 use crate::summary::{problem, stamp};
 
 /// Most pictures that are listed.
@@ -13,7 +14,7 @@ const MOST_PICTURES: usize = 200;
 /// Most bytes of a report that are shown.
 const LONGEST_REPORT: u64 = 1 << 20;
 
-/// Settings, pictures and report of a run. For a damaged one, what is left, and the error instead of settings.
+/// Settings, pictures, report and notes of a run. For a damaged one, what is left, and the error instead of settings.
 /// `None` if the folder is not a run.
 pub fn details(folder: &Path) -> Option<Value> {
     if !is_run(folder) {
@@ -30,6 +31,7 @@ pub fn details(folder: &Path) -> Option<Value> {
         "settings": settings,
         "pictures": pictures(folder),
         "report": report(&folder.join("report.md")),
+        "notes": notes::told(folder),
     }))
 }
 

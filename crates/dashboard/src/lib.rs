@@ -1,11 +1,13 @@
 //! A local web page that shows runs while they train: a table, live curves, comparisons, running automata.
 //!
-//! Everything comes from the folders that `farad::run` makes. Nothing is ever written, no lock is taken, and
-//! training does not notice that it is watched. `tail` reads what was appended to a file, and `summary` makes a
+//! Everything comes from the folders that `farad::run` makes. Only notes and tags are ever written (`notes`), no lock
+//! is taken, and training does not notice that it is watched. `tail` reads what was appended to a file, and `summary` makes a
 //! row of the table from it. `watcher` keeps all rows for all pages, and polls twice per second while a page is
 //! open. `stream` sends changes as server-sent events. `state` determines from outside whether a run is
 //! training. `circuits` shows the newest hard circuit of a checkpoint while a run trains: the page of the HTML
-//! export, in a frame without an origin. `moving` does the same for the newest policy of agents. Which kinds of training have circuits, and what a run learns, comes
+//! export, in a frame without an origin. `moving` does the same for the newest policy of agents. `weights` makes histograms of a
+//! checkpoint, `load` reads how busy the machine is, and `dark` paints drawings for dark pages. Which kinds of training have circuits,
+//! and what a run learns, comes
 //! from the command's tables ([`KindsShown`]).
 //!
 //! `farad-web` decides which requests are answered (by Host, Origin and the browser's fetch metadata) and adds the
@@ -27,10 +29,14 @@
 
 mod assets;
 mod circuits;
+mod dark;
 mod details;
 mod error;
+mod group;
 mod library;
+mod load;
 mod moving;
+mod notes;
 mod recent;
 mod rows;
 #[cfg(test)]
@@ -41,6 +47,7 @@ mod stream;
 mod summary;
 mod tail;
 mod watcher;
+mod weights;
 
 pub use circuits::{Find, Newest};
 pub use error::{Error, Result};

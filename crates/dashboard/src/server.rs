@@ -1,44 +1,51 @@
 //! The routes of the server.
 //!
 //! Invariant: every request passes [`HostGuard::verdict`] before anything else looks at it, and every answer leaves
-//! through [`protect`]. Files are read on separate threads, so that a slow disk does not block other
+//! through [`protect`]. Only notes can be written, by a page of this very server. Files are read on separate threads, so that a slow disk does not block other
 //! requests. Start at [`router`].
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderName, StatusCode};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use farad::run::Value;
 use farad_web::{CIRCUIT_POLICY, FILE_POLICY, HostGuard, PAGE_POLICY, protect};
 use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
-use tokio::sync::watch::Receiver;
 
 use crate::KindsShown;
 use crate::assets;
 use crate::circuits::{RecentCircuits, Shown};
+use crate::dark::dark;
 use crate::details::details;
 use crate::library::RunLibrary;
 use crate::moving::RecentPages;
+use crate::notes;
 use crate::stream::{MOST_FOLLOWED, stream};
-use crate::watcher::{MOST_PAGES, Runs, watch};
+use crate::watcher::{MOST_PAGES, Watched, watch};
+use crate::weights::RecentWeights;
 
 /// The largest file that is served.
 const LARGEST_FILE: u64 = 64 << 20;
+
+/// The content type of drawings.
+const DRAWING: &str = "image/svg+xml";
 
 /// What handlers share.
 #[derive(Clone)]
 pub struct ServerState {
     library: RunLibrary,
-    runs: Receiver<Arc<Runs>>,
+    watched: Watched,
     port: u16,
     circuits: Arc<RecentCircuits>,
     moving: Arc<RecentPages>,
+    weights: Arc<RecentWeights>,
     pages: Arc<Semaphore>,
 }
 
@@ -46,9 +53,10 @@ impl ServerState {
     /// Also starts the watcher, so there must be a runtime.
     pub fn new(library: RunLibrary, port: u16, sight: KindsShown) -> ServerState {
         let pages = Arc::new(Semaphore::new(MOST_PAGES));
-        let runs = watch(library.clone(), pages.clone(), sight.kinds);
-        let (circuits, moving) = (RecentCircuits::new(sight.newest), RecentPages::new(sight.moving));
-        ServerState { library, runs, port, circuits: Arc::new(circuits), moving: Arc::new(moving), pages }
+        let watched = watch(library.clone(), pages.clone(), sight.kinds);
+        let circuits = Arc::new(RecentCircuits::new(sight.newest));
+        let (moving, weights) = (Arc::new(RecentPages::new(sight.moving)), Arc::default());
+        ServerState { library, watched, port, circuits, moving, weights, pages }
     }
 }
 
@@ -59,6 +67,8 @@ pub fn router(shared: ServerState) -> Router {
         .route("/{part}", get(part))
         .route("/events", get(events))
         .route("/runs/{run}/details.json", get(run_details))
+        .route("/runs/{run}/notes", post(run_notes))
+        .route("/runs/{run}/weights.json", get(run_weights))
         .route("/runs/{run}/circuit.json", get(circuit_facts))
         .route("/runs/{run}/circuit.svg", get(circuit_drawing))
         .route("/runs/{run}/page", get(circuit_page))
@@ -70,7 +80,7 @@ pub fn router(shared: ServerState) -> Router {
 
 /// Rejects requests that are not for us, and adds the common headers to answers.
 async fn guarded(State(port): State<u16>, request: Request, next: Next) -> Response {
-    let guard = HostGuard { op: "dashboard", port, posts: false };
+    let guard = HostGuard { op: "dashboard", port, posts: true };
     let mut response = match guard.verdict(request.method(), request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err((status, why)) => {
@@ -104,7 +114,7 @@ async fn events(State(shared): State<ServerState>, RawQuery(query): RawQuery) ->
         return (StatusCode::SERVICE_UNAVAILABLE, "dashboard: too many pages are open\n").into_response();
     };
     let names = followed(query.as_deref().unwrap_or_default());
-    stream(shared.library, shared.runs, names, place).into_response()
+    stream(shared.library, shared.watched, names, place).into_response()
 }
 
 /// The runs that a query names, each once.
@@ -123,13 +133,63 @@ async fn run_details(State(shared): State<ServerState>, Path(run): Path<String>)
     answer(move || details(&shared.library.folder(&run)?).map(|details| text_of(&details))).await
 }
 
+async fn run_weights(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
+    answer(move || {
+        let told = shared.weights.get(&shared.library.folder(&run)?)?;
+        Some(with_policy("application/json", FILE_POLICY, told.as_str().to_string()))
+    })
+    .await
+}
+
+/// `POST /runs/{run}/notes`: replaces notes and tags.
+async fn run_notes(State(shared): State<ServerState>, Path(run): Path<String>, request: Request) -> Response {
+    let refuse = |status: StatusCode, why: &str| (status, format!("dashboard: {why}\n")).into_response();
+    if !is_own_page(request.headers()) {
+        return refuse(StatusCode::FORBIDDEN, "refused: notes are written by the dashboard's page");
+    }
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().unwrap_or_default().trim() != "application/json" {
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "notes are sent as application/json");
+    }
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let Some(body) = whole(length, request.into_body()).await else {
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the notes are too large");
+    };
+    let Some(folder) = shared.library.folder(&run) else { return missing() };
+    match tokio::task::spawn_blocking(move || notes::replace(&folder, &body)).await {
+        Ok(Ok(now)) => text_of(&now),
+        Ok(Err((status, why))) => refuse(status, &why),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Whether a request that writes says where it comes from; the guard has checked that this is here. Browsers always say
+/// it, and a form of another site could not.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(ORIGIN)
+}
+
+/// The body of a request that writes; none if it is, or says that it is, too long.
+async fn whole(length: Option<u64>, body: Body) -> Option<Bytes> {
+    let fits = length.is_none_or(|length| length <= notes::LONGEST_REQUEST as u64);
+    if fits { to_bytes(body, notes::LONGEST_REQUEST).await.ok() } else { None }
+}
+
 async fn circuit_facts(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
     circuit(shared, run, |shown| Some(text_of(&shown.facts))).await
 }
 
-async fn circuit_drawing(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
-    circuit(shared, run, |shown| Some(with_policy("image/svg+xml", FILE_POLICY, shown.drawing.clone()?)))
-        .await
+async fn circuit_drawing(
+    State(shared): State<ServerState>,
+    Path(run): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let dark = is_dark(query.as_deref());
+    circuit(shared, run, move |shown| {
+        let drawing = shown.drawing.clone()?.into_bytes();
+        Some(with_policy(DRAWING, FILE_POLICY, painted(drawing, dark)))
+    })
+    .await
 }
 
 async fn circuit_page(State(shared): State<ServerState>, Path(run): Path<String>) -> Response {
@@ -149,18 +209,41 @@ async fn moving_page(State(shared): State<ServerState>, Path(run): Path<String>)
 }
 
 /// An answer made from the newest circuit of a run.
-async fn circuit(shared: ServerState, run: String, made: fn(&Shown) -> Option<Response>) -> Response {
+async fn circuit(
+    shared: ServerState,
+    run: String,
+    made: impl FnOnce(&Shown) -> Option<Response> + Send + 'static,
+) -> Response {
     answer(move || made(&*shared.circuits.get(&shared.library.folder(&run)?)?)).await
 }
 
-async fn file(State(shared): State<ServerState>, Path((run, path)): Path<(String, String)>) -> Response {
+/// A file of a run; `?theme=dark` paints drawings for dark pages.
+async fn file(
+    State(shared): State<ServerState>,
+    Path((run, path)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let dark = is_dark(query.as_deref());
     answer(move || {
         let (path, kind) = shared.library.file(&run, &path)?;
         let small = std::fs::metadata(&path).ok()?.len() <= LARGEST_FILE;
         let bytes = small.then(|| std::fs::read(path).ok()).flatten()?;
-        Some(with_policy(kind, FILE_POLICY, bytes))
+        Some(with_policy(kind, FILE_POLICY, painted(bytes, dark && kind == DRAWING)))
     })
     .await
+}
+
+/// Whether a query asks for a drawing for dark pages.
+fn is_dark(query: Option<&str>) -> bool {
+    query.unwrap_or_default().split('&').any(|part| part == "theme=dark")
+}
+
+/// A drawing as it is, or for dark pages.
+fn painted(drawing: Vec<u8>, is_dark: bool) -> Vec<u8> {
+    match std::str::from_utf8(&drawing) {
+        Ok(svg) if is_dark => dark(svg).into_bytes(),
+        _ => drawing,
+    }
 }
 
 /// Makes an answer on a separate thread; `None` becomes "not found".

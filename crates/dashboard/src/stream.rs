@@ -1,4 +1,4 @@
-//! Server-sent events for one page: changes of the table, and new rows and events of the runs that it shows.
+//! Server-sent events for one page: changes of the table, new rows and events of the runs that it shows, and the load.
 //!
 //! Invariant: nothing accumulates. Messages wait in a short channel, and files are read only once there is room
 //! in it. A page that reconnects is sent everything again, so no position needs to be kept. Start at
@@ -7,26 +7,25 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use farad::run::{Value, json};
 use futures_core::Stream;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::library::RunLibrary;
 use crate::rows::LogRows;
 use crate::summary::parsed;
 use crate::tail::Tail;
-use crate::watcher::{PERIOD, Runs};
+use crate::watcher::{PERIOD, Runs, Watched};
 
 /// Most messages that wait for a slow page.
 const WAITING: usize = 4;
 
 /// Most runs that one page may follow.
-pub const MOST_FOLLOWED: usize = 16;
+pub const MOST_FOLLOWED: usize = 64;
 
 /// The receiving end of the stream.
 pub struct Messages {
@@ -87,16 +86,16 @@ impl Followed {
 /// Starts the messages for a page that shows these runs.
 pub fn stream(
     library: RunLibrary,
-    mut runs: watch::Receiver<Arc<Runs>>,
+    mut watched: Watched,
     names: Vec<String>,
     place: OwnedSemaphorePermit,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::channel(WAITING);
     // This page does not know the previous table.
-    runs.mark_changed();
+    watched.runs.mark_changed();
     tokio::spawn(async move {
         // If the page is gone, its messages end; there is nobody to tell.
-        let _ = follow(&library, runs, names, &sender).await;
+        let _ = follow(&library, watched, names, &sender).await;
     });
     let alive = KeepAlive::new().interval(Duration::from_secs(15));
     Sse::new(Messages { receiver, _place: place }).keep_alive(alive)
@@ -105,19 +104,23 @@ pub fn stream(
 /// Sends what is new until the page goes away.
 async fn follow(
     library: &RunLibrary,
-    mut runs: watch::Receiver<Arc<Runs>>,
+    mut watched: Watched,
     names: Vec<String>,
     sender: &mpsc::Sender<Event>,
 ) -> Result<(), mpsc::error::SendError<Event>> {
     let (mut seen, mut known): (u64, Vec<String>) = (0, vec![]);
     let mut followed: Vec<Followed> = vec![];
     loop {
-        if runs.has_changed().unwrap_or(false) {
-            let now = runs.borrow_and_update().clone();
+        if watched.runs.has_changed().unwrap_or(false) {
+            let now = watched.runs.borrow_and_update().clone();
             if now.look > 0 {
                 sender.send(message("runs", &changes(library, &now, seen, &known))).await?;
                 (seen, known) = (now.look, now.rows.keys().cloned().collect());
             }
+        }
+        if watched.load.has_changed().unwrap_or(false) {
+            let load = watched.load.borrow_and_update().clone();
+            sender.send(message("load", &load)).await?;
         }
         for name in &names {
             if followed.iter().all(|run| run.name != *name)

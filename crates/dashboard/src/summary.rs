@@ -6,15 +6,19 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use farad::run::{Conclusion, Events, Run, Table, Value, json};
+use farad::run::{Conclusion, Events, Notes, Run, Table, Value, json};
 use farad::train::Kinds;
 
+use crate::group::{group, seeds};
 use crate::rows::LogRows;
 use crate::state::{RunStatus, state};
 use crate::tail::Tail;
 
 /// Most columns whose newest value is sent; a run with many seeds has more, and its first ones represent them.
 const MOST_COLUMNS: usize = 64;
+
+/// Most letters of a note that the list of runs gets, to be found by.
+const MOST_LETTERS: usize = 400;
 
 /// Seconds over which the current speed is measured.
 const WINDOW: f64 = 10.0;
@@ -26,6 +30,12 @@ pub struct RunSummary {
     config_stamp: u64,
     kind: String,
     config: Table,
+    /// The same for runs that differ only in their seeds.
+    group: String,
+    notes_stamp: u64,
+    notes: Notes,
+    /// When it was begun, in milliseconds.
+    begun: u64,
     /// Why the folder cannot be opened as a run, if it cannot.
     problem: Option<String>,
     rows: LogRows,
@@ -36,6 +46,7 @@ pub struct RunSummary {
     times: Vec<Value>,
     last: Value,
     tokens_per_second: Option<f64>,
+    device_memory: Option<u64>,
     pace: VecDeque<(Instant, u64)>,
     /// What was sent last.
     told: Value,
@@ -49,6 +60,10 @@ impl RunSummary {
             config_stamp: 0,
             kind: String::new(),
             config: Table::new(),
+            group: String::new(),
+            notes_stamp: 0,
+            notes: Notes::default(),
+            begun: 0,
             problem: None,
             rows: LogRows::new(&folder),
             newest: vec![],
@@ -57,6 +72,7 @@ impl RunSummary {
             times: vec![],
             last: Value::Null,
             tokens_per_second: None,
+            device_memory: None,
             pace: VecDeque::new(),
             told: Value::Null,
             folder,
@@ -83,6 +99,7 @@ impl RunSummary {
         self.look_at_config();
         self.look_at_log();
         self.look_at_events();
+        self.look_at_notes();
         let now = self.describe();
         let changed = now != self.told;
         self.told = now;
@@ -97,10 +114,21 @@ impl RunSummary {
         match Run::open(&self.folder) {
             Ok(run) => {
                 (self.config_stamp, self.kind, self.config) = (now, run.kind().into(), run.config().clone());
+                self.group = group(&self.kind, &self.config);
                 self.problem = None;
+                // Events of earlier versions have no time; the settings are written first.
+                self.begun = if self.begun == 0 { now } else { self.begun };
             }
             // It is read again at the next poll, because it may be repaired.
             Err(error) => self.problem = Some(problem(&error)),
+        }
+    }
+
+    fn look_at_notes(&mut self) {
+        let now = stamp(&self.folder.join("notes.json"));
+        if now != self.notes_stamp {
+            // What is wrong with a damaged file is told where notes are shown.
+            (self.notes_stamp, self.notes) = (now, Notes::of(&self.folder).unwrap_or_default());
         }
     }
 
@@ -138,6 +166,12 @@ impl RunSummary {
             }
             for event in look.lines.iter().filter_map(|line| parsed(line)) {
                 self.tokens_per_second = event["tokens_per_second"].as_f64().or(self.tokens_per_second);
+                if self.last.is_null()
+                    && let Some(time) = event["time"].as_f64()
+                {
+                    self.begun = (time * 1e3) as u64;
+                }
+                self.device_memory = event["device_memory"].as_u64().or(self.device_memory);
                 self.note_time(&event);
                 self.last = event;
             }
@@ -185,6 +219,12 @@ impl RunSummary {
             "kind": self.kind,
             "what": self.what(),
             "device": self.text("device"),
+            "group": self.group,
+            "seed": seeds(&self.config).join(", "),
+            "tags": self.notes.tags,
+            "note": self.notes.text.chars().take(MOST_LETTERS).collect::<String>(),
+            "noted": self.notes_stamp,
+            "begun": self.begun,
             "state": state,
             "problem": self.problem,
             "judged": judged,
@@ -196,6 +236,7 @@ impl RunSummary {
             "newest": self.newest.iter().take(MOST_COLUMNS).copied().map(number).collect::<Vec<_>>(),
             "rate": rate.map(rounded),
             "tokens_per_second": self.tokens_per_second,
+            "device_memory": self.device_memory,
             "seconds": seconds,
             // A running run has trained longer than its last event says.
             "since": live.then(|| stamp(&self.folder.join("events.jsonl")) / 1000),
@@ -316,6 +357,21 @@ mod tests {
         scratch.write("run/events.jsonl", &(end(40) + &end(50)));
         summary.look();
         assert_eq!(summary.told()["judged"], Value::Null);
+    }
+
+    #[test]
+    fn notes_are_told_as_they_change() {
+        let scratch = ScratchFolder::new();
+        scratch.run("run", "fit");
+        let mut summary = RunSummary::new(scratch.path("run"), Kinds(&[]));
+        summary.look();
+        assert_eq!((&summary.told()["tags"], &summary.told()["note"]), (&json!([]), &json!("")));
+        scratch.write("run/notes.json", "{\"tags\":[\"a\"],\"text\":\"b\"}");
+        assert!(summary.look());
+        assert_eq!((&summary.told()["tags"], &summary.told()["note"]), (&json!(["a"]), &json!("b")));
+        std::fs::remove_file(scratch.path("run/notes.json")).unwrap();
+        assert!(summary.look());
+        assert_eq!(summary.told()["tags"], json!([]));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use farad::train::Kinds;
 use tokio::sync::{Semaphore, watch};
 
 use crate::library::RunLibrary;
+use crate::load::LoadMeter;
 use crate::summary::RunSummary;
 
 /// The time between two polls.
@@ -23,6 +24,9 @@ pub const MOST_PAGES: usize = 32;
 
 /// Runs that are not training are polled once in this many polls.
 const IDLE_LOOKS: u64 = 4;
+
+/// The load of the machine is measured once in this many polls.
+const LOAD_LOOKS: u64 = 4;
 
 /// The runs at one poll.
 #[derive(Clone, Debug, Default)]
@@ -41,9 +45,24 @@ struct WatcherState {
     library: RunLibrary,
     runs: Runs,
     summaries: BTreeMap<String, RunSummary>,
+    meter: LoadMeter,
+    polls: u64,
 }
 
 impl WatcherState {
+    fn new(library: RunLibrary, kinds: Kinds) -> WatcherState {
+        let (runs, summaries, meter) = (Runs::default(), BTreeMap::new(), LoadMeter::default());
+        WatcherState { kinds, library, runs, summaries, meter, polls: 0 }
+    }
+
+    /// The load of the machine, if it is due at this poll and the system tells it.
+    fn load(&mut self) -> Option<Value> {
+        self.polls += 1;
+        let live = self.summaries.iter().filter(|(_, summary)| summary.is_live());
+        let live = live.map(|(name, summary)| (name.as_str(), summary.folder()));
+        self.polls.is_multiple_of(LOAD_LOOKS).then(|| self.meter.measure(live)).flatten()
+    }
+
     /// Polls the folder once; returns whether anything changed.
     fn look(&mut self) -> bool {
         let look = self.runs.look + 1;
@@ -72,16 +91,30 @@ impl WatcherState {
     }
 }
 
-/// Starts the watcher; receivers see the newest table. It polls while some of the permits for pages are taken.
-pub fn watch(library: RunLibrary, places: Arc<Semaphore>, kinds: Kinds) -> watch::Receiver<Arc<Runs>> {
-    let (sender, receiver) = watch::channel(Arc::new(Runs::default()));
-    let mut watcher = WatcherState { kinds, library, runs: Runs::default(), summaries: BTreeMap::new() };
+/// What receivers see: the newest table, and the newest load of the machine (null while it is unknown).
+#[derive(Clone)]
+pub struct Watched {
+    /// The table of runs.
+    pub runs: watch::Receiver<Arc<Runs>>,
+    /// The load.
+    pub load: watch::Receiver<Value>,
+}
+
+/// Starts the watcher. It polls while some of the permits for pages are taken.
+pub fn watch(library: RunLibrary, places: Arc<Semaphore>, kinds: Kinds) -> Watched {
+    let (sender, runs) = watch::channel(Arc::new(Runs::default()));
+    let (load_sender, load) = watch::channel(Value::Null);
+    let mut watcher = WatcherState::new(library, kinds);
     tokio::spawn(async move {
         loop {
             if places.available_permits() < MOST_PAGES {
-                let looked = tokio::task::spawn_blocking(move || (watcher.look(), watcher)).await;
-                let Ok((changed, back)) = looked else { return };
+                let looked =
+                    tokio::task::spawn_blocking(move || (watcher.look(), watcher.load(), watcher)).await;
+                let Ok((changed, load, back)) = looked else { return };
                 watcher = back;
+                if let Some(load) = load {
+                    load_sender.send_replace(load);
+                }
                 if changed {
                     sender.send_replace(Arc::new(watcher.runs.clone()));
                 }
@@ -89,7 +122,7 @@ pub fn watch(library: RunLibrary, places: Arc<Semaphore>, kinds: Kinds) -> watch
             tokio::time::sleep(PERIOD).await;
         }
     });
-    receiver
+    Watched { runs, load }
 }
 
 #[cfg(test)]
@@ -102,8 +135,7 @@ mod tests {
         let scratch = ScratchFolder::new();
         scratch.run("runs/a", "fit");
         let library = RunLibrary::open(&scratch.path("runs")).unwrap();
-        let mut watcher =
-            WatcherState { kinds: Kinds(&[]), library, runs: Runs::default(), summaries: BTreeMap::new() };
+        let mut watcher = WatcherState::new(library, Kinds(&[]));
         assert!(watcher.look());
         assert_eq!(watcher.runs.rows["a"].0, 1);
         scratch.run("runs/b", "fit");

@@ -57,6 +57,10 @@ pub enum TrainError {
     CheckpointKind { path: PathBuf, found: String, wanted: String },
     #[error("checkpoint: value cannot be read: {path}: {message}")]
     CheckpointValue { path: PathBuf, message: String },
+    #[error("notes: damaged: {path}: {why}\nhelp: mend the file, or delete it")]
+    NotesDamaged { path: PathBuf, why: String },
+    #[error("notes: {why}")]
+    NotesRefused { why: String },
     #[error("settings: `{text}` is not key=value\nhelp: such as --set batch=64")]
     Assignment { text: String },
     #[error("settings: there is no key `{key}`{nearest}\nhelp: the keys are {keys}")]

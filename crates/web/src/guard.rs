@@ -71,7 +71,8 @@ impl HostGuard {
             let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
             host.is_some_and(|host| is_ours(host, self.port))
         };
-        if !headers.get_all(ORIGIN).iter().all(same) || is_foreign(headers) {
+        let reads = [Method::GET, Method::HEAD].contains(method);
+        if !headers.get_all(ORIGIN).iter().all(same) || is_foreign(headers, reads) {
             return Err(self.refused("the request comes from another page"));
         }
         Ok(())
@@ -100,10 +101,11 @@ fn is_ours(host: &str, port: u16) -> bool {
     })
 }
 
-/// Whether the browser says that the request comes from another site, other than by following a link.
-fn is_foreign(headers: &HeaderMap) -> bool {
+/// Whether the browser says that the request comes from another site, other than by following a link to read.
+fn is_foreign(headers: &HeaderMap, reads: bool) -> bool {
     let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let link = says("sec-fetch-mode") == Some("navigate") && says("sec-fetch-dest") == Some("document");
+    let link =
+        reads && says("sec-fetch-mode") == Some("navigate") && says("sec-fetch-dest") == Some("document");
     matches!(says("sec-fetch-site"), Some("cross-site" | "same-site")) && !link
 }
 
@@ -192,6 +194,20 @@ mod tests {
         }
         let serving = HostGuard { op: "test", port: 8017, posts: true };
         assert!(serving.method(&Method::POST).is_ok() && serving.method(&Method::PUT).is_err());
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("host", "127.0.0.1:8017"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        assert!(serving.verdict(&Method::GET, &"/".parse().unwrap(), &headers).is_ok());
+        assert!(
+            serving.verdict(&Method::POST, &"/".parse().unwrap(), &headers).is_err(),
+            "a form of another site"
+        );
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub struct Browser {
     folder: PathBuf,
     /// The prefix of the addresses that pages may request.
     own: String,
-    /// What went wrong in pages since somebody asked.
-    problems: Vec<String>,
+    /// What pages complained about in the console since somebody asked.
+    complaints: Vec<String>,
 }
 
 impl Browser {
@@ -69,7 +69,7 @@ impl Browser {
             count: 0,
             folder,
             own: "file://".into(),
-            problems: vec![],
+            complaints: vec![],
         };
         let targets = browser.call("Target.getTargets", json!({}));
         let page = targets["targetInfos"].as_array().unwrap().iter().find(|target| target["type"] == "page");
@@ -78,6 +78,8 @@ impl Browser {
         browser.session = Some(attached["sessionId"].as_str().unwrap().to_string());
         browser.call("Page.enable", json!({}));
         browser.call("Network.enable", json!({}));
+        browser.call("Runtime.enable", json!({}));
+        browser.call("Log.enable", json!({}));
         browser
     }
 
@@ -121,32 +123,25 @@ impl Browser {
             let own = url.starts_with(&self.own) || url.starts_with("about:");
             assert!(own, "the page asked for {url}");
         }
-        self.note(&message);
+        self.listen(&message);
         message
     }
 
-    /// From now on, what the console calls an error is kept.
-    pub fn watch(&mut self) {
-        self.call("Runtime.enable", json!({}));
-        self.call("Log.enable", json!({}));
+    /// The errors in the console since the last call.
+    pub fn complaints(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.complaints)
     }
 
-    /// The errors since the last call.
-    pub fn problems(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.problems)
-    }
-
-    fn note(&mut self, message: &Value) {
+    /// Keeps errors and warnings that a page caused.
+    fn listen(&mut self, message: &Value) {
         let parameters = &message["params"];
-        let is_problem = match message["method"].as_str().unwrap_or_default() {
-            "Runtime.exceptionThrown" => true,
-            "Runtime.consoleAPICalled" => parameters["type"] == "error",
-            "Log.entryAdded" => parameters["entry"]["level"] == "error",
-            _ => false,
+        let complaint = match message["method"].as_str() {
+            Some("Runtime.exceptionThrown") => Some(&parameters["exceptionDetails"]),
+            Some("Runtime.consoleAPICalled") if parameters["type"] == "error" => Some(&parameters["args"]),
+            Some("Log.entryAdded") if parameters["entry"]["level"] == "error" => Some(&parameters["entry"]),
+            _ => None,
         };
-        if is_problem {
-            self.problems.push(parameters.to_string());
-        }
+        self.complaints.extend(complaint.map(Value::to_string));
     }
 
     /// Opens a file with a hash, in a window of this size, and waits until its circuit is ready.

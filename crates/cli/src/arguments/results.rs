@@ -74,9 +74,10 @@ pub const RUNS_EXAMPLES: &str = "\
 Examples:
   farad runs                           the runs in ./runs
   farad runs experiments --json        one object per line
+  farad runs runs/life-5 --tag keep --note 'learned at once'
 
 Keys of --json:
-  name, run, kind, what, device, shape, updates, state, result, seconds, problem
+  name, run, kind, what, device, shape, updates, state, result, seconds, tags, note, problem
 
 state is running, concluding (the report is being made), done, stopped, unfinished or damaged (problem says why).
 result has name, value and words: the final result of the run, else the last validation, else the loss";
@@ -146,6 +147,22 @@ pub struct RunsOptions {
     /// The folder that has the runs, or one run [default: runs]
     #[arg(value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
+    /// Add a tag to the run; may be repeated
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+    /// Take a tag from the run; may be repeated
+    #[arg(long, value_name = "TAG")]
+    pub untag: Vec<String>,
+    /// Write a note about the run, in place of the one before
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
     #[command(flatten)]
     pub output: OutputFlags,
+}
+
+impl RunsOptions {
+    /// Whether notes are to be written, not only runs listed.
+    pub fn writes(&self) -> bool {
+        !self.tag.is_empty() || !self.untag.is_empty() || self.note.is_some()
+    }
 }

@@ -1,5 +1,6 @@
 "use strict";
-// A small chart: lines over steps on a canvas, with a logarithmic axis, smoothing, a read-out, zoom and a legend.
+// A small chart: lines and bands over steps or time on a canvas, with a logarithmic axis, smoothing, a read-out, zoom and a
+// legend.
 // Invariant: a chart draws only what its series and options say, at most once per frame. Start at `Chart.set`.
 
 Farad.Chart = class {
@@ -8,7 +9,11 @@ Farad.Chart = class {
     Object.assign(this, { title, format: format ?? Farad.number, shared, series: [], hidden: new Set(), box: null });
     this.element = Farad.make("figure", "card chart");
     const head = Farad.make("figcaption", "card-head");
-    head.append(Farad.make("h3", "", title));
+    const save = Farad.make("button", "link-button", "CSV");
+    save.type = "button";
+    save.title = `Save what “${title}” shows as a CSV file`;
+    save.addEventListener("click", () => Farad.save(`${title}.csv`.toLowerCase(), Farad.csv(this.visible(), this.shared.axis)));
+    head.append(Farad.make("h3", "", title), save);
     this.legend = Farad.make("div", "legend");
     this.canvas = Farad.make("canvas");
     this.canvas.tabIndex = 0;
@@ -28,9 +33,9 @@ Farad.Chart = class {
     this.element.remove();
   }
 
-  /// Sets the series: `{ name, color (a CSS variable), x, y, dashed, faint }`.
+  /// Sets the series: `{ name, color (a CSS variable), x, y, dashed, faint }`, those with a band also `low`, `high`, `counts`.
   set(series) {
-    const names = series.map((line) => line.name).join("\n");
+    const names = series.map((line) => `${line.name} ${line.color}`).join("\n");
     this.series = series;
     if (names !== this.names) {
       this.names = names;
@@ -81,10 +86,11 @@ Farad.Chart = class {
     for (const line of lines) {
       const end = Farad.lowerBound(line.x, right) + 1;
       for (let n = Math.max(0, Farad.lowerBound(line.x, left) - 1); n < Math.min(end, line.x.length); n++) {
-        const value = line.y[n];
-        if (!Number.isFinite(value) || (this.shared.logarithmic && value <= 0)) continue;
-        low = Math.min(low, value);
-        high = Math.max(high, value);
+        for (const value of line.low ? [line.low[n], line.y[n], line.high[n]] : [line.y[n]]) {
+          if (!this.draws(value)) continue;
+          low = Math.min(low, value);
+          high = Math.max(high, value);
+        }
       }
     }
     if (low > high) return { left, right, low: this.shared.logarithmic ? 0.1 : 0, high: 1 };
@@ -124,6 +130,7 @@ Farad.Chart = class {
     context.beginPath();
     context.rect(box.x, box.y - 2, box.width, box.height + 4);
     context.clip();
+    this.visible().filter((line) => line.low).forEach((line) => this.paintBand(context, line, color));
     this.visible().forEach((line) => this.paintLine(context, line, color));
     this.paintPointer(context, color);
     context.restore();
@@ -161,13 +168,29 @@ Farad.Chart = class {
     }
     context.textBaseline = "top";
     context.textAlign = "center";
-    const steps = Farad.ticks(box.range.left, box.range.right, Math.max(3, Math.floor(box.width / 80)));
-    for (const tick of steps.filter((tick) => Number.isInteger(tick) && tick >= 0)) {
-      const text = tick >= 1e6 ? `${tick / 1e6}M` : tick >= 1e4 ? `${tick / 1e3}k` : tick.toLocaleString("en");
+    const { axis } = this.shared;
+    const { left, right } = box.range;
+    for (const tick of axis.ticks(left, right, Math.max(3, Math.floor(box.width / 80)))) {
+      const text = axis.text(tick, right - left);
       const half = context.measureText(text).width / 2;
       const x = Math.min(box.across(tick), box.x + box.width - half + 8);
       context.fillText(text, x, box.y + box.height + 9);
     }
+  }
+
+  /// Fills the space between the ends of a band. On a logarithmic axis it ends at the edge where there is no logarithm.
+  paintBand(context, line, color) {
+    const { box } = this;
+    const smoothing = this.weight(line);
+    const [low, high] = [line.low, line.high].map((values) => (smoothing > 0.01 ? Farad.smoothed(values, smoothing) : values));
+    const up = (value) => (this.shared.logarithmic && value <= 0 ? box.y + box.height : box.up(value));
+    context.fillStyle = color(line.color);
+    context.globalAlpha = 0.17;
+    context.beginPath();
+    line.x.forEach((x, n) => context.lineTo(box.across(x), up(high[n])));
+    for (let n = line.x.length - 1; n >= 0; n--) context.lineTo(box.across(line.x[n]), up(low[n]));
+    context.fill();
+    context.globalAlpha = 1;
   }
 
   paintLine(context, line, color) {
@@ -290,11 +313,12 @@ Farad.Chart = class {
     if (readout.hidden) return;
     const near = this.at(shared.step);
     const nearest = near.map(({ line, n }) => line.x[n]).sort((a, b) => Math.abs(a - shared.step) - Math.abs(b - shared.step));
-    const title = Farad.make("p", "readout-step", `step ${(nearest[0] ?? 0).toLocaleString("en")}`);
+    const title = Farad.make("p", "readout-step", shared.axis.spoken(nearest[0] ?? 0));
     const rows = near.slice(0, 12).map(({ line, n }) => {
       const row = Farad.make("p", line.dashed ? "key dashed" : "key");
       row.style.setProperty("--key", `var(${line.color})`);
       row.append(Farad.make("span", "", line.name), Farad.make("b", "", this.format(line.y[n])));
+      if (line.low) row.append(Farad.make("i", "", `${this.format(line.low[n])} to ${this.format(line.high[n])}, ${line.counts[n]}`));
       return row;
     });
     readout.replaceChildren(title, ...rows);

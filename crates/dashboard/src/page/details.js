@@ -1,15 +1,15 @@
 "use strict";
-// The details of a run besides its curves: the automaton animation, the circuit, pictures, the report, settings.
+// The details of a run besides its curves: the automaton animation, the circuit, pictures, the report, notes, settings.
 // Invariant: requests belong to the runs shown; a response for a run no longer shown is dropped. Start at `Details.show`.
 
 /// The URL of a resource of a run.
 Farad.address = (run, ...path) => ["runs", run, ...path].map(encodeURIComponent).join("/");
 
-/// The URL of a file of a run, with its modification time so that a newer version is fetched.
-Farad.fileAddress = (run, path, written) => {
-  const address = Farad.address(run, "files", ...path.split("/"));
-  return written ? `${address}?written=${written}` : address;
-};
+/// The URL of a file of a run.
+Farad.fileAddress = (run, path) => Farad.address(run, "files", ...path.split("/"));
+
+/// The URL of a picture in the colors of the page, with its modification time so that a newer version is fetched.
+Farad.pictureAddress = (address, written) => `${address}?theme=${document.documentElement.dataset.theme}&written=${encodeURIComponent(written ?? "")}`;
 
 /// The minimum time between two reloads of the circuit of a run in training.
 Farad.PLAY_AT_LEAST = 6000;
@@ -28,7 +28,7 @@ Farad.Details = class {
     for (const name of names) {
       const run = this.store.runs.get(name);
       if (!run) continue;
-      const marks = `${run.concluded} ${run.state}`;
+      const marks = `${run.concluded} ${run.state} ${run.noted}`;
       if (this.known.get(name)?.marks !== marks) this.askDetails(name, marks);
       const alone = names.length === 1 && ["automaton", "logic"].includes(run.kind) && run.learned > 0;
       const stamp = `${run.learned} ${run.concluded}`;
@@ -88,6 +88,7 @@ Farad.Details = class {
   /// The names of the tabs that have content.
   parts() {
     const parts = ["curves"];
+    if (this.names.length === 1 && this.store.runs.get(this.names[0])?.learned > 0) parts.push("weights");
     if (this.circuit) parts.push("circuit");
     if (this.only?.pictures?.length > 0) parts.push("pictures");
     if (this.only?.report) parts.push("report");
@@ -198,6 +199,10 @@ Farad.Details = class {
   /// Updates after the colors have changed.
   recolor() {
     if (this.circuit || this.played) this.showPlayer();
+    if (this.circuit) this.showCircuit();
+    if (this.names.length === 0) return;
+    this.showPictures();
+    this.showReport();
   }
 
   showCircuit() {
@@ -231,7 +236,7 @@ Farad.Details = class {
     const image = Farad.make("img");
     image.loading = "lazy";
     image.alt = `The circuit: ${Farad.counted(facts.gates, "gate")} by level, from inputs on the left to outputs on the right`;
-    image.src = `${Farad.address(name, "circuit.svg")}?${encodeURIComponent(this.circuits.get(name).stamp)}`;
+    image.src = Farad.pictureAddress(Farad.address(name, "circuit.svg"), this.circuits.get(name).stamp);
     image.addEventListener("error", () => {
       this.element("drawing").replaceChildren(Farad.make("p", "quiet", "Too many gates to draw."));
     });
@@ -249,7 +254,7 @@ Farad.Details = class {
       const image = Farad.make("img", /\.(png|gif)$/.test(path) ? "pixels" : "");
       image.loading = "lazy";
       image.alt = path;
-      image.src = Farad.fileAddress(name, path, written);
+      image.src = Farad.pictureAddress(Farad.fileAddress(name, path), written);
       link.append(image);
       figure.append(link, Farad.make("figcaption", "quiet", path.replace(/^plots\//, "")));
       return figure;
@@ -260,7 +265,7 @@ Farad.Details = class {
   showReport() {
     const [name] = this.names;
     const report = this.only?.report;
-    if (report) Farad.markdown(report, this.element("report"), (path) => Farad.fileAddress(name, path));
+    if (report) Farad.markdown(report, this.element("report"), (path) => Farad.pictureAddress(Farad.fileAddress(name, path)));
   }
 
   /// One run: all settings. Several runs: side by side, with the differing settings marked, or only those.

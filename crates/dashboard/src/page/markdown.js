@@ -71,7 +71,7 @@ Farad.inline = (text, host) => {
 Farad.pictureOf = (line, picture) => {
   const [, words, path] = /^!\[(.*?)\]\((.*?)\)$/.exec(line.trim());
   const figure = Farad.make("figure");
-  const image = Farad.make("img");
+  const image = Farad.make("img", /\.(png|gif)$/.test(path) ? "pixels" : "");
   image.loading = "lazy";
   image.alt = words;
   image.src = picture(path);

@@ -13,6 +13,14 @@ Farad.make = (tag, className, text) => {
   return element;
 };
 
+/// An element of a drawing, with its attributes.
+Farad.draw = (tag, attributes, text) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, String(value)));
+  if (text !== undefined) element.textContent = text;
+  return element;
+};
+
 /// The maximum length of a curve: a longer one drops every second point. Charts draw far fewer anyway.
 Farad.MOST_POINTS = 60000;
 
@@ -44,6 +52,7 @@ Farad.Series = class {
 /// The curves of a run: one series per column of its log, and its speed between events.
 Farad.Log = class {
   constructor() {
+    this.clock = new Farad.Clock();
     this.clear([]);
   }
 
@@ -57,6 +66,7 @@ Farad.Log = class {
   }
 
   add(message) {
+    if (message.reset) this.clock = new Farad.Clock();
     if (message.reset || message.columns.join() !== this.columns.join()) {
       const { speed, mark } = this;
       this.clear(message.columns);
@@ -74,6 +84,7 @@ Farad.Log = class {
 
   /// Speed is steps divided by seconds of training between two events of one process.
   happened(event) {
+    this.clock.happened(event);
     const begins = event.event === "start" || event.event === "resume";
     const now = { step: event.step, seconds: begins ? 0 : event.training_seconds };
     if (typeof now.seconds !== "number") return;
@@ -90,7 +101,7 @@ Farad.Store = class {
     this.logs = new Map();
     this.folder = "";
     this.followed = null;
-    this.listeners = { runs: [], rows: [], link: [] };
+    this.listeners = { runs: [], rows: [], load: [], link: [] };
     this.state = "waiting";
   }
 
@@ -119,6 +130,7 @@ Farad.Store = class {
     source.addEventListener("open", () => this.setState("live"));
     source.addEventListener("runs", (event) => this.takeRuns(JSON.parse(event.data)));
     source.addEventListener("rows", (event) => this.takeRows(JSON.parse(event.data)));
+    source.addEventListener("load", (event) => this.tell("load", JSON.parse(event.data)));
     source.addEventListener("error", () => {
       this.setState("lost");
       // After certain responses a browser stops reconnecting, but the server may come back.
@@ -142,7 +154,11 @@ Farad.Store = class {
 
   takeRows(message) {
     if (!this.logs.has(message.run)) this.logs.set(message.run, new Farad.Log());
-    this.logs.get(message.run).add(message);
+    const log = this.logs.get(message.run);
+    log.add(message);
+    const run = this.runs.get(message.run);
+    const newest = message.rows[message.rows.length - 1];
+    if (run?.since && newest) log.clock.arrived(newest[0], Farad.trained(run));
     this.tell("rows", message.run);
   }
 };

@@ -1,5 +1,5 @@
 "use strict";
-// The table of runs: sorting, filtering, choosing.
+// The table of all runs: sorting, choosing.
 // Invariant: a row keeps its element for as long as its run exists, so that focus and selected text survive updates.
 // Start at `Table.update`.
 
@@ -19,7 +19,16 @@ Farad.speed = (run) => {
   return run.rate ? `${Farad.number(run.rate)} /s` : "–";
 };
 
-Farad.KINDS = { automaton: "automaton", fit: "network", logic: "logic network", lm: "language model" };
+Farad.KINDS = {
+  automaton: "automaton",
+  boolean: "truth table",
+  controller: "controller",
+  evolve: "evolution",
+  fit: "network",
+  lm: "language model",
+  logic: "logic network",
+  rl: "agent",
+};
 
 /// The name of the loss that a cell shows.
 Farad.LOSS_NAMES = { validation_loss: "validation", hard_loss: "hard gates, evaluated", loss: "training", soft_loss: "soft gates, training" };
@@ -35,6 +44,8 @@ Farad.TABLE = [
   { key: "perplexity", title: "Perplexity", of: Farad.RESULTS.perplexity, number: true, wide: true, about: () => "of the validation text" },
   { key: "speed", title: "Speed", of: (run) => run.tokens_per_second ?? run.rate, text: Farad.speed, number: true, wide: true },
   { key: "time", title: "Time", of: Farad.trained, text: (run) => Farad.duration(Farad.trained(run)), number: true },
+  { key: "seed", title: "Seed", of: (run) => run.seed ?? "", wide: true },
+  { key: "tags", title: "Tags", of: (run) => (run.tags ?? []).join(", "), wide: true },
   { key: "device", title: "Device", of: (run) => run.device, wide: true },
 ];
 
@@ -68,11 +79,6 @@ Farad.Table = class {
 
   /// The names of the runs in the table, in display order.
   shown() {
-    const words = this.view.filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const matches = (run) => {
-      const text = [run.name, run.kind, Farad.KINDS[run.kind], run.what, run.device, run.state].join(" ").toLowerCase();
-      return words.every((word) => text.includes(word));
-    };
     const down = this.view.sort.startsWith("-");
     const column = Farad.TABLE.find((column) => column.key === this.view.sort.replace("-", "")) ?? Farad.TABLE[0];
     const order = (a, b) => {
@@ -82,7 +88,7 @@ Farad.Table = class {
       const less = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
       return down ? -less : less;
     };
-    const runs = [...this.store.runs.values()].filter(matches);
+    const runs = [...this.store.runs.values()].filter((run) => Farad.matches(run, this.view.filter));
     return runs.sort((a, b) => order(a, b) || a.name.localeCompare(b.name, "en", { numeric: true }));
   }
 
@@ -106,13 +112,10 @@ Farad.Table = class {
     }
     // Columns without any value are hidden.
     const all = [...this.store.runs.values()];
-    for (const key of ["result", "perplexity"]) {
+    for (const key of ["result", "perplexity", "seed", "tags"]) {
       const column = Farad.TABLE.find((column) => column.key === key);
-      this.body.parentElement.classList.toggle(`without-${key}`, all.every((run) => column.of(run) === null));
+      this.body.parentElement.classList.toggle(`without-${key}`, all.every((run) => [null, ""].includes(column.of(run))));
     }
-    const many = this.store.runs.size;
-    const count = shown.length === many ? String(many) : `${shown.length} of ${many}`;
-    document.getElementById("runs-count").textContent = this.store.more ? `the first ${count}` : count;
   }
 
   fill(run) {
@@ -121,9 +124,8 @@ Farad.Table = class {
     const chosen = this.view.chosen.includes(run.name);
     row.element.classList.toggle("chosen", chosen);
     row.box.checked = chosen;
-    const place = this.view.chosen.indexOf(run.name);
     const several = chosen && this.view.chosen.length > 1;
-    row.box.style.setProperty("accent-color", several ? `var(${Farad.RUN_COLORS[place % 8]})` : "");
+    row.box.style.setProperty("accent-color", several ? `var(${this.view.colorOf(run.name)})` : "");
     Farad.TABLE.forEach((column, n) => {
       const text = column.text ? column.text(run) : column.number ? Farad.number(column.of(run)) : String(column.of(run));
       const cell = row.cells[n];
@@ -145,8 +147,8 @@ Farad.Table = class {
     const pick = Farad.make("td", "pick");
     const box = Farad.make("input");
     box.type = "checkbox";
-    box.setAttribute("aria-label", `Compare ${name}`);
-    box.addEventListener("change", () => this.view.compare(name, box.checked));
+    box.setAttribute("aria-label", `Compare ${name} in the table`);
+    box.addEventListener("change", () => this.view.compare([name], box.checked));
     pick.append(box);
     element.append(pick);
     const cells = Farad.TABLE.map((column) => {

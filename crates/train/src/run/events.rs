@@ -1,13 +1,13 @@
 //! `events.jsonl`: what happened in a run and when, one JSON object per line.
 //!
 //! Every line has `event`, `seconds` (of running time since the run was made, without the time it
-//! lay still) and `step`, then the event's own fields. The file is history: nothing in it is ever taken back,
+//! lay still), `step` and `time` (seconds since 1970), then the event's own fields. The file is history: nothing in it is ever taken back,
 //! and a line that a kill tore is dropped when the next writer opens it.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use farad_chart::{bytes, counted};
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl Events {
         Ok(Events { path: path.into(), file, start: Instant::now(), before })
     }
 
-    /// Adds an event. `fields` is an object (or null for none) without `event`, `seconds` and `step`.
+    /// Adds an event. `fields` is an object (or null for none) without `event`, `seconds`, `step` and `time`.
     #[track_caller]
     pub fn write(&mut self, event: &str, step: u64, fields: Value) -> Result<()> {
         let fields = match fields {
@@ -52,11 +52,15 @@ impl Events {
             other => panic!("events: fields are an object: {other}"),
         };
         let seconds = (self.seconds() * 1e3).round() / 1e3;
-        let mut line =
-            format!(r#"{{"event":{},"seconds":{seconds},"step":{step}"#, Value::String(event.into()));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let time = (now * 1e3).round() / 1e3;
+        let mut line = format!(
+            r#"{{"event":{},"seconds":{seconds},"step":{step},"time":{time}"#,
+            Value::String(event.into())
+        );
         for (name, value) in &fields {
             assert!(
-                !["event", "seconds", "step"].contains(&name.as_str()),
+                !["event", "seconds", "step", "time"].contains(&name.as_str()),
                 "events: field is reserved: {name}"
             );
             line += &format!(",{}:{value}", Value::String(name.clone()));

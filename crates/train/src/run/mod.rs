@@ -9,6 +9,7 @@
 //!   file, fsync, rename), with a version and a checksum of all its contents.
 //! - `checkpoint.previous.safetensors` is the checkpoint before it. It is a second name of the file, so it
 //!   costs no time. Where the last checkpoint is damaged, the error names this one.
+//! - `notes.json` ([`Notes`]) has what people wrote about the run.
 //! - `result.json` ([`Conclusion`]) says how good the run was, and for which step.
 //! - Plots and a report, as `report.md` and as `report.html`, which has the pictures inside.
 //!
@@ -58,6 +59,7 @@ mod former;
 mod html;
 mod interrupt;
 mod log;
+mod notes;
 mod page;
 mod picture;
 mod shell;
@@ -75,6 +77,7 @@ pub use folder::Run;
 pub use former::current_name;
 pub use interrupt::Stop;
 pub use log::{Log, LogCell, LogTable};
+pub use notes::Notes;
 pub use page::Page;
 pub use picture::{Picture, Rgb};
 pub use serde_json::{Value, json};

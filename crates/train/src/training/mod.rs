@@ -317,7 +317,10 @@ impl<T: Trainee + ?Sized> Training<T> {
     /// Writes down how long this process has trained by now; after a kill, the last of these counts.
     fn event(&mut self, event: &str, ends: bool) -> Result<()> {
         let Some((_, events)) = &mut self.written else { return Ok(()) };
-        let mut fields = json!({ "training_seconds": self.started.elapsed().as_secs_f64() });
+        let mut fields = json!({
+            "training_seconds": self.started.elapsed().as_secs_f64(),
+            "device_memory": self.trainee.device().counters().bytes_peak,
+        });
         if let (Value::Object(fields), Value::Object(noted)) = (&mut fields, self.trainee.noted(ends)) {
             fields.extend(noted);
             if !self.memory.is_empty() {
