@@ -36,7 +36,7 @@ from ._creation import array  # noqa: E402
 from ._dtypes import bfloat16, float16  # noqa: E402
 from . import _habits, _numpy  # noqa: E402
 from ._einsum import allclose, array_equal, einsum, isclose  # noqa: E402
-from ._habits import concatenate, missing_from_module as __getattr__  # noqa: E402
+from ._habits import concatenate, diag, dot, missing_from_module as __getattr__, nan_to_num  # noqa: E402
 from ._runs import Run, train, train_settings, train_subjects  # noqa: E402
 from ._statistics import compute  # noqa: E402
 from . import lm, rl, show  # noqa: E402
@@ -51,6 +51,8 @@ def _functions() -> None:
 
     for name, *_ in op_table():
         globals().setdefault(name, getattr(Array, name))
+    for name in [*array_api.__all__, *(name for name, *_ in op_table()), "diag", "nan_to_num"]:
+        globals()[name] = _habits.widened(name, globals()[name])
 
 
 _functions()

@@ -132,7 +132,24 @@ def _hash(x: Array) -> int:
 def _reduce(x: Array) -> Any:
     from ._creation import array
 
-    return (array, (to_numpy(x, True),))
+    return (array, (to_numpy(x, True), x.dtype))
+
+
+def _reduce_parameter(x: Parameter) -> Any:
+    return (_parameter, (x.value, x.frozen))
+
+
+def _parameter(value: Array, frozen: builtins.bool) -> Parameter:
+    made = Parameter(value)
+    if frozen:
+        made.freeze()
+    return made
+
+
+def _set_part(x: Parameter, key: Any, value: Any) -> None:
+    changed = x.value[...]
+    changed[key] = value
+    x.value = changed
 
 
 def _iterate(x: Array) -> Any:
@@ -190,5 +207,7 @@ def install() -> None:
     for name in OPERATORS:
         setattr(Parameter, name, _operator(name))
     Parameter.__getattr__ = _of_value
+    Parameter.__setitem__ = _set_part
+    Parameter.__reduce__ = _reduce_parameter
     Parameter.__repr__ = lambda self: f"Parameter({_repr(self.value)})"
 

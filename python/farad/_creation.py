@@ -153,8 +153,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: builtins.bool | None = N
 def full(
     shape: Shape,
     fill_value: Any,
-    *,
     dtype: DType | None = None,
+    *,
     device: Device | str | None = None,
 ) -> Array:
     """All elements equal to a number."""
@@ -172,17 +172,17 @@ def full(
     return _farad.filled(shape, fill_value, kind, device)
 
 
-def zeros(shape: Shape, *, dtype: DType | None = None, device: Device | str | None = None) -> Array:
+def zeros(shape: Shape, dtype: DType | None = None, *, device: Device | str | None = None) -> Array:
     """Zeros."""
     return full(shape, 0, dtype=dtype or dt.DEFAULT_FLOAT, device=device)
 
 
-def ones(shape: Shape, *, dtype: DType | None = None, device: Device | str | None = None) -> Array:
+def ones(shape: Shape, dtype: DType | None = None, *, device: Device | str | None = None) -> Array:
     """Ones."""
     return full(shape, 1, dtype=dtype or dt.DEFAULT_FLOAT, device=device)
 
 
-def empty(shape: Shape, *, dtype: DType | None = None, device: Device | str | None = None) -> Array:
+def empty(shape: Shape, dtype: DType | None = None, *, device: Device | str | None = None) -> Array:
     """An array whose elements will be set; they are zero."""
     return zeros(shape, dtype=dtype, device=device)
 
@@ -243,7 +243,7 @@ def linspace(
     start: float,
     stop: float,
     /,
-    num: int,
+    num: int = 50,
     *,
     dtype: DType | None = None,
     device: Device | str | None = None,
@@ -272,12 +272,12 @@ def eye(
     return (columns - rows == k).cast(dtype or dt.DEFAULT_FLOAT)
 
 
-def tril(x: Array, /, *, k: int = 0) -> Array:
+def tril(x: Array, /, k: int = 0) -> Array:
     """The lower triangle of the last two axes; zeros elsewhere."""
     return _triangle(x, k, False)
 
 
-def triu(x: Array, /, *, k: int = 0) -> Array:
+def triu(x: Array, /, k: int = 0) -> Array:
     """The upper triangle of the last two axes; zeros elsewhere."""
     return _triangle(x, k, True)
 

@@ -34,9 +34,9 @@ def _as_key(key: Any) -> Any:
         if not dt.is_int(key.dtype):
             raise IndexError(f"index: whole numbers or truth values are wanted, not {key.dtype}")
         return key
-    if isinstance(key, (list, numpy.ndarray, tuple)):
+    if isinstance(key, (list, numpy.ndarray, tuple, range)):
         found = numpy.asarray(key)
-        if found.size == 0 and isinstance(key, list):
+        if found.size == 0 and isinstance(key, (list, range)):
             found = found.astype(numpy.int32)
         if found.dtype.kind not in "biu":
             raise IndexError(f"index: whole numbers or truth values are wanted, not {found.dtype}")

@@ -54,28 +54,28 @@ def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
     return x.permute_dims(order)
 
 
-def expand_dims(x: Array, /, *, axis: int = 0) -> Array:
+def expand_dims(x: Array, /, axis: int = 0) -> Array:
     """A new axis of size 1."""
     place = _axis(axis, x.ndim + 1, "expand_dims")
     return x.reshape(x.shape[:place] + (1,) + x.shape[place:])
 
 
-def squeeze(x: Array, /, axis: Any) -> Array:
+def squeeze(x: Array, /, axis: Any = None) -> Array:
     """Axes of size 1 removed."""
-    gone = _axes(axis, x.ndim, "squeeze")
+    gone = [place for place, size in enumerate(x.shape) if size == 1] if axis is None else _axes(axis, x.ndim, "squeeze")
     for one in gone:
         if x.shape[one] != 1:
             raise ValueError(f"squeeze: the axis has another size: axis {one} of {x.shape}")
     return x.reshape([size for place, size in enumerate(x.shape) if place not in gone])
 
 
-def flip(x: Array, /, *, axis: Any = None) -> Array:
+def flip(x: Array, /, axis: Any = None) -> Array:
     """Axes in reverse order."""
     axes = list(range(x.ndim)) if axis is None else _axes(axis, x.ndim, "flip")
     return x.flip(axes) if axes and x.size else +x
 
 
-def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
+def roll(x: Array, /, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; what leaves at the end comes in at the start."""
     if axis is None:
         return roll(x.reshape(x.size), shift, axis=0).reshape(x.shape)
@@ -110,7 +110,7 @@ def broadcast_arrays(*arrays: Array) -> list[Array]:
     return [x.broadcast_to(shape) for x in arrays]
 
 
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
     """Arrays one after the other along an axis.
 
     >>> import farad as fd
@@ -131,7 +131,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     return _farad.concat_arrays(filled, place)
 
 
-def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
     """Arrays along a new axis."""
     arrays = list(arrays)
     if not arrays:
@@ -141,7 +141,7 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     return _farad.stack_arrays([x.cast(kind) for x in arrays], place)
 
 
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: Array, /, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis."""
     place = _axis(axis, x.ndim, "unstack")
     before = (slice(None),) * place
@@ -163,7 +163,7 @@ def tile(x: Array, repetitions: Sequence[int], /) -> Array:
     return +x
 
 
-def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
+def repeat(x: Array, repeats: Any, /, axis: int | None = None) -> Array:
     """Each element so many times after itself."""
     if axis is None:
         x, axis = x.reshape(x.size), 0
@@ -183,7 +183,7 @@ def _select(x: Array, axis: int, places: Array) -> Array:
     return x.index_select(axis, places)
 
 
-def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
+def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
     """Whole slices at positions of an axis."""
     if axis is None:
         if x.ndim != 1:
@@ -191,16 +191,18 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
         axis = 0
     place = _axis(axis, x.ndim, "take")
     size = x.shape[place]
+    indices = indices if isinstance(indices, Array) else asarray(indices, device=x.device)
     flat = indices.reshape(indices.size)
     flat = (flat < 0).select(flat + size, flat) if flat.dtype in dt.SIGNED else flat
     taken = _select(x, place, flat)
     return taken.reshape(x.shape[:place] + tuple(indices.shape) + x.shape[place + 1 :])
 
 
-def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     """Elements at positions along an axis, each row with positions of its own."""
     place = _axis(axis, x.ndim, "take_along_axis")
     size = x.shape[place]
+    indices = indices if isinstance(indices, Array) else asarray(indices, device=x.device)
     shape = list(broadcast_shapes(x.shape[:place] + (1,) + x.shape[place + 1 :],
                                   indices.shape[:place] + (1,) + indices.shape[place + 1 :]))
     wide = x.broadcast_to(shape[:place] + [size] + shape[place + 1 :])

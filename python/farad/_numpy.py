@@ -50,6 +50,8 @@ def _here(value: Any, device: Any) -> Any:
     """Numpy's arrays as arrays on a device, also in lists."""
     if isinstance(value, numpy.ndarray):
         return asarray(value, device=device)
+    if isinstance(value, numpy.generic):
+        return value.item()
     if isinstance(value, Parameter):
         return value.value
     if isinstance(value, (list, tuple)) and any(isinstance(one, (Array, numpy.ndarray, list, tuple)) for one in value):
@@ -169,10 +171,7 @@ def _einsum(subscripts: Any, *operands: Any, out: Any = None, **options: Any) ->
 
 
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
-    if out is not None:
-        return NotImplemented
-    a, b = asarray(a), asarray(b)
-    return a * b if a.ndim == 0 or b.ndim == 0 else statistics.tensordot(a, b, axes=([-1], [-2 if b.ndim > 1 else 0]))
+    return NotImplemented if out is not None else habits.dot(a, b)
 
 
 def _joined(function: Callable) -> Callable:
@@ -233,5 +232,3 @@ def install() -> None:
     """Puts numpy's two protocols on arrays."""
     Array.__array_ufunc__ = array_ufunc
     Array.__array_function__ = array_function
-    habits.MODULE_INSTEAD.setdefault("vstack", "fd.concat")
-    habits.MODULE_INSTEAD.setdefault("hstack", "fd.concat")

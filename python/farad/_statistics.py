@@ -27,32 +27,32 @@ def _count(x: Array, axis: Any) -> int:
     return count
 
 
-def sum(x: Array, /, *, axis: Any = None, dtype: DType | None = None, keepdims: builtins.bool = False) -> Array:
+def sum(x: Array, /, axis: Any = None, dtype: DType | None = None, *, keepdims: builtins.bool = False) -> Array:
     """The sum along axes, or of everything."""
     return x.sum(axis=_along(x, axis, "sum"), dtype=dtype, keepdims=keepdims)
 
 
-def prod(x: Array, /, *, axis: Any = None, dtype: DType | None = None, keepdims: builtins.bool = False) -> Array:
+def prod(x: Array, /, axis: Any = None, dtype: DType | None = None, *, keepdims: builtins.bool = False) -> Array:
     """The product along axes, or of everything."""
     return x.prod(axis=_along(x, axis, "prod"), dtype=dtype, keepdims=keepdims)
 
 
-def mean(x: Array, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Array:
+def mean(x: Array, /, axis: Any = None, *, keepdims: builtins.bool = False) -> Array:
     """The mean along axes, or of everything."""
     return x.mean(axis=_along(x, axis, "mean"), keepdims=keepdims)
 
 
-def max(x: Array, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Array:
+def max(x: Array, /, axis: Any = None, *, keepdims: builtins.bool = False) -> Array:
     """The largest along axes, or of everything."""
     return x.max(axis=_along(x, axis, "max"), keepdims=keepdims)
 
 
-def min(x: Array, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Array:
+def min(x: Array, /, axis: Any = None, *, keepdims: builtins.bool = False) -> Array:
     """The smallest along axes, or of everything."""
     return x.min(axis=_along(x, axis, "min"), keepdims=keepdims)
 
 
-def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Array:
+def var(x: Array, /, axis: Any = None, *, correction: float = 0.0, keepdims: builtins.bool = False) -> Array:
     """The variance along axes, or of everything."""
     axes = _along(x, axis, "var")
     off = x - x.mean(axis=list(range(x.ndim)) if axes is None else axes, keepdims=True)
@@ -61,7 +61,7 @@ def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bui
     return total / rest if rest > 0 else total * float("nan")
 
 
-def std(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Array:
+def std(x: Array, /, axis: Any = None, *, correction: float = 0.0, keepdims: builtins.bool = False) -> Array:
     """The deviation along axes, or of everything."""
     return var(x, axis=axis, correction=correction, keepdims=keepdims).sqrt()
 
@@ -81,25 +81,25 @@ def _cumulative(x: Array, axis: int | None, dtype: Any, initial: builtins.bool, 
 
 
 def cumulative_sum(
-    x: Array, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: builtins.bool = False
+    x: Array, /, axis: int | None = None, *, dtype: DType | None = None, include_initial: builtins.bool = False
 ) -> Array:
     """Running sums along an axis."""
     return _cumulative(x, axis, dtype, include_initial, "cumulative_sum", 0)
 
 
 def cumulative_prod(
-    x: Array, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: builtins.bool = False
+    x: Array, /, axis: int | None = None, *, dtype: DType | None = None, include_initial: builtins.bool = False
 ) -> Array:
     """Running products along an axis."""
     return _cumulative(x, axis, dtype, include_initial, "cumulative_prod", 1)
 
 
-def argmax(x: Array, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Array:
+def argmax(x: Array, /, axis: int | None = None, *, keepdims: builtins.bool = False) -> Array:
     """Where the largest element stands."""
     return x.argmax(axis=None if axis is None else _axis(axis, x.ndim, "argmax"), keepdims=keepdims)
 
 
-def argmin(x: Array, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Array:
+def argmin(x: Array, /, axis: int | None = None, *, keepdims: builtins.bool = False) -> Array:
     """Where the smallest element stands."""
     return x.argmin(axis=None if axis is None else _axis(axis, x.ndim, "argmin"), keepdims=keepdims)
 
@@ -112,15 +112,17 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     return tuple(asarray(one.astype(numpy.int32), device=x.device, copy=True) for one in found)
 
 
-def count_nonzero(x: Array, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Array:
+def count_nonzero(x: Array, /, axis: Any = None, *, keepdims: builtins.bool = False) -> Array:
     """How many elements are not zero."""
     return (x != 0).sum(axis=_along(x, axis, "count_nonzero"), keepdims=keepdims)
 
 
-def where(condition: Array, x1: Any, x2: Any, /) -> Array:
-    """`x1` where the condition is true, elsewhere `x2`."""
+def where(condition: Array, x1: Any = None, x2: Any = None, /) -> Any:
+    """`x1` where the condition is true, elsewhere `x2`. The condition alone: where it is true, by axis."""
     from ._elementwise import _both
 
+    if x1 is None and x2 is None:
+        return nonzero(condition)
     a, b = _both(x1, x2)
     return condition.select(a, b)
 
@@ -138,12 +140,12 @@ def searchsorted(x1: Array, x2: Array, /, *, side: str = "left", sorter: Array |
     return before.sum(axis=1).reshape(x2.shape)
 
 
-def sort(x: Array, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Array:
+def sort(x: Array, /, axis: int = -1, *, descending: builtins.bool = False, stable: builtins.bool = True) -> Array:
     """The elements in order along an axis."""
     return x.sort(axis=axis, descending=descending) if x.size else +x
 
 
-def argsort(x: Array, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Array:
+def argsort(x: Array, /, axis: int = -1, *, descending: builtins.bool = False, stable: builtins.bool = True) -> Array:
     """Where the elements of an axis stand in their order."""
     return x.argsort(axis=axis, descending=descending) if x.size else zeros(x.shape, dtype=dt.DEFAULT_INT, device=x.device)
 
@@ -181,17 +183,17 @@ def unique_values(x: Array, /) -> Array:
     return unique_all(x).values
 
 
-def all(x: Array, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Array:
+def all(x: Array, /, axis: Any = None, *, keepdims: builtins.bool = False) -> Array:
     """Whether no element is zero."""
     return x.all(axis=_along(x, axis, "all"), keepdims=keepdims)
 
 
-def any(x: Array, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Array:
+def any(x: Array, /, axis: Any = None, *, keepdims: builtins.bool = False) -> Array:
     """Whether any element is not zero."""
     return x.any(axis=_along(x, axis, "any"), keepdims=keepdims)
 
 
-def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None) -> Array:
+def diff(x: Array, /, n: int = 1, axis: int = -1, *, prepend: Array | None = None, append: Array | None = None) -> Array:
     """Differences of neighbors along an axis."""
     place = _axis(axis, x.ndim, "diff")
     if prepend is not None or append is not None:
@@ -223,7 +225,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     return product.sum(axis=axis, dtype=product.dtype)
 
 
-def tensordot(x1: Array, x2: Array, /, *, axes: Any = 2) -> Array:
+def tensordot(x1: Array, x2: Array, /, axes: Any = 2) -> Array:
     """Products summed over several axes."""
     if isinstance(axes, int):
         first, second = list(range(x1.ndim - axes, x1.ndim)), list(range(axes))

@@ -33,6 +33,10 @@ def _leaves(tree: Any, found: list) -> Any:
     return lambda values: tree
 
 
+#: What to write where a function's argument is a model.
+GRADIENTS_OF_MODELS = "lists and dictionaries of arrays may stand there; of a model: opt.gradients(loss)"
+
+
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: builtins.bool = False
 ) -> Callable[..., Any]:
@@ -54,9 +58,15 @@ def value_and_grad(
                 raise TypeError(f"grad: there is no argument {number} ({len(arguments)} were given)")
         found: list = []
         places = [number % len(arguments) for number in numbers]
-        builds = [_leaves(_arrays(arguments[place]), found) for place in places]
-        # New handles, so that a gradient is asked for at the argument and not at what it was made of.
-        given = [x.stop_gradient() if not _is_float(x) else x for x in found]
+        builds = []
+        for place in places:
+            before = len(found)
+            builds.append(_leaves(_arrays(arguments[place]), found))
+            if len(found) == before:
+                kind = type(arguments[place]).__name__
+                raise TypeError(f"grad: there is no array in argument {place}: {kind}\nhelp: {GRADIENTS_OF_MODELS}")
+        # New nodes, so that a gradient is asked for at the argument alone, and not at other uses of the same array.
+        given = [_apart(x) for x in found]
         changed = list(arguments)
         for place, build in zip(places, builds):
             changed[place] = build(given)
@@ -64,15 +74,18 @@ def value_and_grad(
         value = result[0] if has_aux else result
         if not isinstance(value, Array) or value.size != 1:
             raise ValueError("grad: the function must give one number")
-        slopes = value.gradient(given) if given else []
+        slopes = value.gradient(given)
         trees = tuple(build(slopes) for build in builds)
         return result, trees[0] if isinstance(argnums, int) else trees
 
     return evaluate
 
 
-def _is_float(x: Array) -> builtins.bool:
-    return x.dtype.kind == "real floating"
+def _apart(x: Array) -> Array:
+    """The same numbers as a node of their own."""
+    if x.dtype.kind != "real floating":
+        raise TypeError(f"grad: gradients are of floats, not of {x.dtype}\nhelp: x.astype(fd.float32)")
+    return (x * 1.0).cast(x.dtype)
 
 
 def _arrays(tree: Any) -> Any:

@@ -16,7 +16,10 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
+import numpy
+
 from . import _farad
+from ._creation import asarray
 from ._errors import OpError
 from ._farad import Array, Layer, Parameter
 
@@ -24,8 +27,8 @@ from ._farad import Array, Layer, Parameter
 class Buffer:
     """A cell that holds an array which is kept and saved with its module, but not trained."""
 
-    def __init__(self, value: Array) -> None:
-        self.value = value
+    def __init__(self, value: Any) -> None:
+        self.value = asarray(value)
 
 
 def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -47,6 +50,11 @@ class Module:
     """
 
     training = True
+
+    def __getattr__(self, name: str) -> Any:
+        from ._habits import MODULES_INSTEAD, hint
+
+        raise hint(f"'{type(self).__name__}'", name, MODULES_INSTEAD)
 
     def children(self) -> Iterator[tuple[str, Any]]:
         """Parts with their names."""
@@ -93,18 +101,23 @@ class Module:
                 found.update({f"{path}.{name}": value for name, value in part.state_dict().items()})
         return found
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Puts arrays into parameters and buffers. Nothing may be missing, and nothing may be left."""
+    def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> None:
+        """Puts arrays into parameters and buffers; floats take the dtype that is there. Nothing may be missing, and nothing
+        may be left, unless `strict` is false. If something does not fit, nothing changes."""
         own = self.state_dict()
         missing, more = sorted(set(own) - set(state)), sorted(set(state) - set(own))
-        if missing or more:
+        if strict and (missing or more):
             raise OpError(f"load_state_dict: names differ: missing {missing}, unknown {more}")
-        for name, value in own.items():
-            given = state[name]
-            if tuple(given.shape) != value.shape:
-                raise OpError(f"load_state_dict: shapes differ: {name} ({tuple(given.shape)} vs {value.shape})")
-        for name in own:
-            self._put(name, state[name])
+        given = {name: asarray(state[name]) for name in own if name in state}
+        for name, value in given.items():
+            if value.shape != own[name].shape:
+                raise OpError(f"load_state_dict: shapes differ: {name} ({value.shape} vs {own[name].shape})")
+            if value.dtype != own[name].dtype:
+                if {value.dtype.kind, own[name].dtype.kind} != {"real floating"}:
+                    raise OpError(f"load_state_dict: dtypes differ: {name} ({value.dtype} vs {own[name].dtype})")
+                given[name] = value.cast(own[name].dtype)
+        for name, value in given.items():
+            self._put(name, value)
 
     def _put(self, path: str, value: Any) -> bool:
         for name, part in self.children():
@@ -186,8 +199,13 @@ class Sequential(Module):
     def __len__(self) -> int:
         return len(self.layers)
 
-    def __getitem__(self, place: int) -> Any:
-        return self.layers[place]
+    def __getitem__(self, place: Any) -> Any:
+        return Sequential(*self.layers[place]) if isinstance(place, slice) else self.layers[place]
+
+    def append(self, layer: Any) -> "Sequential":
+        """One more layer at the end."""
+        self.layers.append(layer)
+        return self
 
     def __repr__(self) -> str:
         return f"Sequential({', '.join(repr(layer) for layer in self.layers)})"
@@ -197,11 +215,22 @@ class Sequential(Module):
 SHARED = ("parameters", "load_state_dict", "train", "eval", "to", "freeze", "unfreeze", "summary")
 
 
+def _made_again(kind: type, given: tuple, options: dict, state: dict, frozen: list, training: bool) -> Any:
+    """A layer from what it was made of and what it holds: for copies and pickles."""
+    layer = kind(*given, **options)
+    layer.load_state_dict(state)
+    for path, cell in layer.named_parameters():
+        if path in frozen:
+            cell.freeze()
+    return layer if training else layer.eval()
+
+
 def _layer_class(name: str, arguments: str, about: str) -> type:
     def new(cls: type, *given: Any, **options: Any) -> Any:
         return Layer.__new__(cls, name, *given, **options)
 
     def init(self: Any, *given: Any, **options: Any) -> None:
+        self._given = (given, options)
         shown = [repr(value) for value in given] + [f"{key}={value!r}" for key, value in options.items()]
         self._arguments = ", ".join(shown)
 
@@ -215,7 +244,18 @@ def _layer_class(name: str, arguments: str, about: str) -> type:
         for path, cell in self.named_parameters():
             if path == part:
                 return cell
-        raise AttributeError(f"{name}: there is no {part}")
+        from ._habits import MODULES_INSTEAD, hint
+
+        raise hint(name, part, MODULES_INSTEAD)
+
+    def set_training(self: Any, training: bool) -> None:
+        object.__setattr__(self, "training", training)
+        Layer._set_training(self, training)
+
+    def reduce(self: Any) -> Any:
+        state = {path: numpy.array(value) for path, value in self.state_dict().items()}
+        frozen = [path for path, cell in self.named_parameters() if cell.frozen]
+        return _made_again, (type(self), *self._given, state, frozen, self.training)
 
     def assign(self: Any, part: str, value: Any) -> None:
         if not part.startswith("_") and any(path == part for path, _ in self.named_parameters()):
@@ -228,7 +268,10 @@ def _layer_class(name: str, arguments: str, about: str) -> type:
         "__new__": new,
         "__init__": init,
         "__repr__": show,
+        "__reduce__": reduce,
         "__getattr__": attribute,
+        "training": True,
+        "_set_training": set_training,
         "forward": forward,
         "__module__": __name__,
     }
@@ -242,5 +285,12 @@ LAYERS = [name for name, _, _ in _farad.layer_table()]
 for _row in _farad.layer_table():
     globals()[_row[0]] = _layer_class(*_row)
 del _row
+
+
+def __getattr__(name: str) -> Any:
+    from ._habits import LAYERS_INSTEAD, hint
+
+    raise hint("farad.nn", name, LAYERS_INSTEAD)
+
 
 __all__ = ["Buffer", "Layer", "Module", "Parameter", "Sequential", *LAYERS]

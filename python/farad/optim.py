@@ -39,4 +39,19 @@ for _row in _farad.optimizer_table():
     globals()[_row[0]] = _optimizer_class(*_row)
 del _row
 
+
+def __getattr__(name: str) -> Any:
+    from ._habits import OPTIMIZERS_INSTEAD, hint
+
+    raise hint("farad.optim", name, OPTIMIZERS_INSTEAD)
+
+
+def _missing(optimizer: Any, name: str) -> Any:
+    from ._habits import OPTIMIZER_INSTEAD, hint
+
+    raise hint(f"'{type(optimizer).__name__}'", name, OPTIMIZER_INSTEAD)
+
+
+Optimizer.__getattr__ = _missing
+
 __all__ = ["Optimizer", *OPTIMIZERS]
