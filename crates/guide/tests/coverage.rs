@@ -59,6 +59,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("W02", "Agents"),
     ("W02", "Creatures that evolve"),
     ("W03", "A view"),
+    ("W03", "Pages that move"),
     ("U01", "One command"),
     ("U02", "In the browser"),
     ("U03", "Documents"),

@@ -132,7 +132,7 @@ pub trait Environment: Send + Sync {
 pub struct PortNames {
     /// Of the observations.
     pub seen: Vec<String>,
-    /// Of the numbers of an action.
+    /// Of the numbers of an action, as many as it is stored in.
     pub done: Vec<String>,
 }
 

@@ -138,11 +138,13 @@ fn a_step_of_the_page_is_a_step_of_the_cpu() -> Result<()> {
         return Ok(());
     }
     let (folder, mut browser) = (Folder::new(), Browser::start("chromium"));
-    let bodies = |name: &str| -> Result<Locomotion> {
+    let bodies = |name: &str, task: LocomotionTask| -> Result<Locomotion> {
         let row = farad_world::WORLDS.iter().find(|row| row.name == name).expect("it is in the table");
-        Locomotion::new(&Description::from_json(row.json)?, LocomotionTask::default(), &Device::cpu())
+        Locomotion::new(&Description::from_json(row.json)?, task, &Device::cpu())
     };
-    let (hopper, crawler) = (bodies("hopper")?, bodies("crawler")?);
+    // The steps in which agents are trained.
+    let long = LocomotionTask { time_step: 0.02, substeps: 4, ..LocomotionTask::default() };
+    let (hopper, crawler) = (bodies("hopper", LocomotionTask::default())?, bodies("crawler", long)?);
     // Legs on the ground push small differences apart, so the bodies have fewer steps in a row.
     let cases: [(&str, &dyn Environment, &[usize], usize, [f64; 2], &str); 4] = [
         ("cart-pole", &CartPole, &[64, 64], 40, [2e-6, 1e-4], "{ share: 0 }"),

@@ -50,7 +50,7 @@ pub struct ExportOptions {
     /// The folder for the files; files that exist are not overwritten
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: PathBuf,
-    /// Which seed's circuit, if the run has several [default: the first that was right in training]
+    /// Which seed's circuit or agent, if the run has several [default: the first that was right in training; of agents, the first]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0, u64::MAX))]
     pub seed: Option<u64>,
     /// The circuit of a run as learned, not simplified

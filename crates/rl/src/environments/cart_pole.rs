@@ -136,6 +136,6 @@ impl Environment for CartPole {
     }
 
     fn names(&self) -> PortNames {
-        PortNames::new(&["place", "speed", "angle", "turning"], &[])
+        PortNames::new(&["place", "speed", "angle", "turning"], &["push: 0 to the left, 1 to the right"])
     }
 }

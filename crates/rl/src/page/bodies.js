@@ -67,7 +67,7 @@ class Bodies {
   draw(g, view, state) {
     this.follow(state);
     const solids = this.solids(state);
-    if (this.scene.planes.length === 0) this.grid(g, view, plus(this.camera.target, [0, 0, 0]));
+    if (this.scene.planes.length === 0) this.grid(g, view, this.camera.target);
     for (const plane of this.scene.planes) this.plane ? this.ground(g, view, plane) : this.floor(g, view, plane, solids);
     for (const solid of solids) solid.depth = this.seen(view, solid.at)[2];
     for (const solid of solids.sort((a, b) => b.depth - a.depth)) this.solid(g, view, solid);
@@ -75,13 +75,13 @@ class Bodies {
 
   /// Lines every half meter, so that moving is seen.
   grid(g, view, middle) {
-    const across = this.plane ? [[1, 0, 0], [0, 1, 0]] : [[1, 0, 0], [0, 1, 0]];
     const base = this.plane ? [0, 0, 0] : [0, 0, middle[2] - 0.8];
-    this.lines(g, view, base, across, middle);
+    this.lines(g, view, base, [[1, 0, 0], [0, 1, 0]], middle);
   }
 
   lines(g, view, base, [first, second], middle) {
-    const far = Math.ceil((view.width / this.zoom(view)) * (this.plane ? 0.6 : 1)) + 1;
+    // Seen from above at a slant, a meter of ground is a third of a meter of picture.
+    const meters = Math.max(view.width, 3 * view.height) / this.zoom(view), far = Math.ceil(meters * (this.plane ? 0.6 : 0.8)) + 1;
     g.strokeStyle = view.color("--ground-line");
     g.lineWidth = 0.75 * view.scale;
     g.globalAlpha = 0.6;

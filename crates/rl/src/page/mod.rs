@@ -11,7 +11,7 @@ use farad::run::{Value, json};
 use farad::{DType, Device, Result, Tensor};
 use farad_javascript::Script;
 
-use crate::environment::{Actions, Environment};
+use crate::environment::Environment;
 use crate::episodes::Actor;
 use crate::error::RlError;
 
@@ -135,15 +135,9 @@ impl RecordedStep {
             layers.push(json!({ "key": format!("layer{n}"), "name": name, "size": layer.numel() }));
             outputs.push((format!("layer{n}"), flat(&layer)));
         }
-        let done = match environment.actions() {
-            Actions::Discrete(_) => {
-                json!({ "key": "action", "name": "does", "size": action.numel(), "range": 1.0 })
-            }
-            Actions::Continuous(_) => {
-                json!({ "key": "action", "name": "does", "size": action.numel(), "range": 1.0, "names": names.done })
-            }
-        };
-        layers.push(done);
+        layers.push(json!({
+            "key": "action", "name": "does", "size": action.numel(), "range": 1.0, "names": names.done,
+        }));
         let inputs: Vec<(String, &Tensor)> =
             state.iter().enumerate().map(|(n, t)| (format!("state{n}"), t)).collect();
         let inputs: Vec<(&str, &Tensor)> = inputs.iter().map(|(name, t)| (name.as_str(), *t)).collect();

@@ -145,7 +145,7 @@ class Pendulum {
   /// The motor's torque, as an arc with an arrow: positive is counterclockwise.
   torque(g, view, middle, radius, torque) {
     const sweep = -limited(torque, 1) * 2.4, color = view.color("--accent"), width = 0.14 * radius;
-    if (Math.abs(sweep) < 0.15) return;
+    if (Math.abs(sweep) < 0.5) return;
     const from = -Math.PI / 2, to = from + sweep, side = Math.sign(sweep);
     const at = (angle) => [middle[0] + radius * Math.cos(angle), middle[1] + radius * Math.sin(angle)];
     g.strokeStyle = color;
