@@ -4,6 +4,7 @@ use farad::{DType, Device, Result, Tensor, repeat};
 
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
+use crate::explosion::{check_episodes, noted, unharmed};
 use crate::normalizer::Normalizer;
 
 /// Chooses actions from observations.
@@ -96,6 +97,16 @@ pub struct EpisodeTotals {
     pub ahead: Option<Tensor>,
     /// Sums and sums of squares of what the actor saw, scaled, `[agents, worlds, observations]`; if a scale was given.
     pub seen: Option<[Tensor; 2]>,
+    /// Explosions during the episodes, `[agents, worlds, 2]`: the number of the step from 1, or 0, and the part
+    /// ([`Environment::broken`]).
+    pub broken: Option<Tensor>,
+}
+
+impl EpisodeTotals {
+    /// An error that names step and body, if a world exploded during its episode. Reads.
+    pub fn check(&self, environment: &dyn Environment) -> Result<()> {
+        self.broken.as_ref().map_or(Ok(()), |notes| check_episodes(environment, notes))
+    }
 }
 
 /// Returns of one episode in each of `worlds` worlds per agent, `[agents, worlds]`, and their lengths in steps.
@@ -127,11 +138,14 @@ pub fn episodes(
     let zero = alive.full_like(0.0);
     let none = Tensor::zeros([agents * worlds, width], device);
     let sums = if scale.is_some() { vec![&none, &none] } else { vec![] };
-    let carries: Vec<&Tensor> = state.iter().chain([&alive, &zero, &zero, &zero]).chain(sums).collect();
-    let (last, _) = repeat(environment.longest(), &carries, |carry, _| {
+    let whole = unharmed(environment, &state);
+    let carries = state.iter().chain([&alive, &zero, &zero, &zero]).chain(sums).chain(&whole);
+    let carries: Vec<&Tensor> = carries.collect();
+    let (last, _) = repeat(environment.longest(), &carries, |carry, position| {
         let (state, [alive, total, length, way]) = (&carry[..count], [0, 1, 2, 3].map(|n| &carry[count + n]));
         let seen = environment.observe(state);
-        let next = environment.step(state, &actor.act(&seen));
+        let action = actor.act(&seen);
+        let next = environment.step(state, &action);
         // What a world does after its end counts nothing, whatever it is.
         let going = alive.greater(0.0);
         let counted = |mask: Tensor, what: &Tensor| mask.select(what, &what.full_like(0.0));
@@ -143,12 +157,18 @@ pub fn episodes(
             let own = counted(going.unsqueeze(1) & own.is_finite(), &own);
             vec![&carry[count + 4] + &own, &carry[count + 5] + own.square()]
         });
+        let broken = whole.iter().map(|_| {
+            let steps = [state, &next.state[..]];
+            noted(environment, &carry[carry.len() - 1], steps, &action, position, Some(&going))
+        });
+        let broken = broken.collect();
         let alive = next.ended.select(&alive.full_like(0.0), alive);
-        ([next.state, vec![alive, total, length, way], sums].concat(), vec![])
+        ([next.state, vec![alive, total, length, way], sums, broken].concat(), vec![])
     });
     let [returns, lengths, ahead] = [1, 2, 3].map(|n| last[count + n].reshape([agents, worlds]));
     let seen = scale.map(|_| [4, 5].map(|n| last[count + n].reshape([agents, worlds, width])));
-    EpisodeTotals { ahead: environment.ahead(&state).map(|_| ahead), returns, lengths, seen }
+    let broken = whole.map(|_| last[last.len() - 1].reshape([agents, worlds, 2]));
+    EpisodeTotals { ahead: environment.ahead(&state).map(|_| ahead), returns, lengths, seen, broken }
 }
 
 /// Observations `[agents · worlds, observations]` scaled for each agent.
@@ -167,21 +187,34 @@ pub struct Trace {
     pub rewards: Vec<f32>,
 }
 
-/// One episode of an actor (the first, if there are several) from a random start, step by step.
+/// One episode of an actor (the first, if there are several) from a random start, step by step. An error if its world explodes.
 pub fn trace(environment: &dyn Environment, actor: &dyn Actor, device: &Device) -> Result<Trace> {
     let state = environment.begin(actor.agents(), device);
     let longest = environment.longest();
-    let (_, seen) = repeat(longest, &state.iter().collect::<Vec<_>>(), |state, _| {
+    let whole = unharmed(environment, &state);
+    let (count, carries) = (state.len(), state.iter().chain(&whole).collect::<Vec<_>>());
+    let (last, seen) = repeat(longest, &carries, |carry, position| {
+        let (state, broken) = carry.split_at(count);
         let action = actor.act(&environment.observe(state));
         let next = environment.step(state, &action);
         let first = |t: &Tensor| t.narrow(0, 0, 1).cast(DType::F32);
         let mut slices: Vec<Tensor> = state.iter().map(first).collect();
         slices.extend([first(&action), first(&next.reward), first(&next.ended)]);
-        (next.state, slices)
+        let steps = [state, &next.state[..]];
+        let broken = broken.iter().map(|known| noted(environment, known, steps, &action, position, None));
+        let broken = broken.collect();
+        ([next.state, broken].concat(), slices)
     });
+    let broken = whole.map(|_| last[count].narrow(0, 0, 1).unsqueeze(0));
     let mut seen = seen.iter().map(|t| t.to_vec::<f32>()).collect::<Result<Vec<_>>>()?;
     let [ended, rewards, actions] = [(); 3].map(|()| seen.pop().unwrap_or_default());
     let steps = ended.iter().position(|&ended| ended != 0.0).map_or(longest, |at| at + 1);
+    // What a world does after its end is not shown.
+    if let Some(notes) = &broken
+        && notes.to_vec::<f32>()?[0] <= steps as f32
+    {
+        check_episodes(environment, notes)?;
+    }
     let of = |numbers: &[f32], step: usize| {
         let width = numbers.len() / longest;
         numbers[step * width..][..width].to_vec()

@@ -15,6 +15,7 @@ mod environments;
 mod episodes;
 mod error;
 mod evolution;
+mod explosion;
 mod film;
 mod normalizer;
 mod ppo;

@@ -18,6 +18,7 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::{Actions, Environment};
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::explosion::{Explosions, noted, unharmed};
 use crate::ppo::PpoSettings;
 pub use settings::SacSettings;
 use update::{Learned, SacNetworks, SacState, SacStep};
@@ -54,14 +55,17 @@ pub struct Sac {
     worlds: Vec<Tensor>,
     /// The mean return of recently ended episodes, `[seeds]`.
     recent: Tensor,
+    explosions: Explosions,
     updates: u64,
 }
 
-/// What worlds did: samples `[seeds, samples, numbers]`, the worlds afterwards, and sums and numbers of ended returns.
+/// What worlds did: samples `[seeds, samples, numbers]`, the worlds afterwards, sums and numbers of ended returns, and what
+/// exploded.
 struct Acted {
     rows: Tensor,
     worlds: Vec<Tensor>,
     finished: [Tensor; 2],
+    broken: Option<Tensor>,
 }
 
 impl Sac {
@@ -102,6 +106,7 @@ impl Sac {
         let mut worlds = environment.begin(seeds * shared.worlds, device);
         worlds.push(Tensor::zeros([seeds * shared.worlds, 2], device));
         let replay = Tensor::zeros([seeds, settings.replay, 2 * seen + actions + 2], device);
+        let explosions = Explosions::none(&*environment, seeds, device);
         let (recent, device) = (Tensor::zeros([seeds], device), device.clone());
         let mut sac = Sac {
             environment,
@@ -114,6 +119,7 @@ impl Sac {
             replay,
             worlds,
             recent,
+            explosions,
             updates: 0,
         };
         sac.settle(&sac.recent.clone())?;
@@ -209,9 +215,16 @@ impl Sac {
         (self.state, self.replay, self.worlds) = (state, kept, acted.worlds);
         self.updates += 1;
         let samples = self.recent.full_like(1.0) * number(filled as f64);
+        self.explosions = self.explosions.with(acted.broken.as_ref(), self.updates);
         let course = Tensor::stack(&[&loss, &self.recent, &temperature, &samples], 1);
+        let course = self.explosions.marked(&course);
         self.settle(&course)?;
         Ok(course)
+    }
+
+    /// An error that names update, step, world and body if a world exploded in an update so far. Reads.
+    pub fn check(&self) -> Result<()> {
+        self.explosions.check(&*self.environment)
     }
 
     /// All worlds act for some steps; at random until there are enough samples.
@@ -223,8 +236,10 @@ impl Sac {
         let random = self.filled(self.updates) < self.settings.warm_up_samples as u64;
         let random = Tensor::number(f64::from(u8::from(random)), &self.device);
         let none = Tensor::zeros([all], &self.device);
-        let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).collect();
-        let (last, slices) = repeat(self.shared.horizon, &carries, |carry, _| {
+        let starts_now = environment.starts_slowly().then(|| environment.begin(all, &self.device));
+        let whole = unharmed(environment, &self.worlds[..count]);
+        let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).chain(&whole).collect();
+        let (last, slices) = repeat(self.shared.horizon, &carries, |carry, position| {
             let (state, beside) = (&carry[..count], &carry[count]);
             let seen = environment.observe(state);
             let drawn = networks.drawn(&weights, &seen.reshape([seeds, all / seeds, networks.seen])).action;
@@ -235,7 +250,7 @@ impl Sac {
             let time = beside.narrow(1, 0, 1).squeeze(1) + 1.0;
             let total = beside.narrow(1, 1, 1).squeeze(1) + &step.reward;
             let over = step.ended.or(time.greater_equal(environment.longest() as f64));
-            let fresh = environment.begin(all, &self.device);
+            let fresh = starts_now.unwrap_or_else(|| environment.begin(all, &self.device));
             let along = |rank: usize| (1..rank).fold(over.clone(), |mask, _| mask.unsqueeze(-1));
             let starts = |(new, old): (&Tensor, &Tensor)| along(old.rank()).select(new, old);
             let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(starts).collect();
@@ -243,6 +258,8 @@ impl Sac {
             next.push(along(2).select(&counted.full_like(0.0), &counted));
             next.push(&carry[count + 1] + over.select(&total, &total.full_like(0.0)));
             next.push(&carry[count + 2] + over.cast(DType::F32));
+            let (broken, steps) = (&carry[count + 3..], [state, &step.state[..]]);
+            next.extend(broken.iter().map(|known| noted(environment, known, steps, &action, position, None)));
             let after = environment.observe(&step.state);
             let [reward, ended] = [step.reward.unsqueeze(1), step.ended.cast(DType::F32).unsqueeze(1)];
             (next, vec![Tensor::concat(&[&seen, &action, &after, &reward, &ended], 1)])
@@ -254,6 +271,7 @@ impl Sac {
             rows: rows.reshape([seeds, steps * all / seeds, width]),
             worlds: last[..=count].to_vec(),
             finished: [sum(&last[count + 1]), sum(&last[count + 2])],
+            broken: last.get(count + 3).cloned(),
         }
     }
 
@@ -271,10 +289,12 @@ impl Sac {
 
     /// Runs everything that is recorded as one program, and keeps only the values.
     fn settle(&mut self, course: &Tensor) -> Result<()> {
-        Tensor::compute_all(&self.all().into_iter().chain([course]).collect::<Vec<_>>())?;
+        let all = self.all().into_iter().chain([course]).chain(self.explosions.tensor());
+        Tensor::compute_all(&all.collect::<Vec<_>>())?;
         for tensor in self.all_mut() {
             *tensor = tensor.detach()?;
         }
+        self.explosions = self.explosions.detach()?;
         Ok(())
     }
 

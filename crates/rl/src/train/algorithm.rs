@@ -18,6 +18,10 @@ pub trait Algorithm: Send {
     /// One update, or one generation: returns its statistics, without waiting for them.
     fn update(&mut self) -> Result<Tensor>;
 
+    /// An error that names update, step, world and body if a world exploded so far. The statistics of such an agent are not
+    /// finite. Reads.
+    fn check(&self) -> Result<()>;
+
     /// The names of the columns.
     fn columns(&self) -> [&'static str; 4];
 
@@ -49,6 +53,10 @@ macro_rules! algorithm {
         impl Algorithm for $type {
             fn update(&mut self) -> Result<Tensor> {
                 <$type>::update(self)
+            }
+
+            fn check(&self) -> Result<()> {
+                <$type>::check(self)
             }
 
             fn columns(&self) -> [&'static str; 4] {
