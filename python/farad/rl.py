@@ -173,7 +173,9 @@ def train(
     goal: float | None = None,
     **options: Any,
 ) -> Trained:
-    """Trains agents in a world. With a goal, training ends when the mean return of all seeds reaches it."""
+    """Trains agents in a world. With a goal, training ends when the mean return of all seeds reaches it. A world that explodes is an
+    error that names step and body.
+    """
     made = world(given, device)
     agent = learner(made, algorithm, device, updates=updates, **options)
     bar = ProgressBar(f"{type(given).__name__ if not isinstance(given, str) else given} by {algorithm}") if progress is True else None
@@ -182,6 +184,8 @@ def train(
     try:
         for done in range(1, updates + 1):
             row = agent.update().numpy(copy=True)
+            if not numpy.isfinite(row).all():
+                agent.check()
             rows.append(row)
             mean = float(row[:, place].mean())
             if bar is not None:

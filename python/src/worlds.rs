@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use farad::train::settings::SettingsTable as _;
 use farad::{Device, Tensor};
 use farad_rl::train::{ALGORITHMS, Algorithm, NamedAlgorithm, NamedWorld, Settings, WORLDS};
-use farad_rl::{Actions, Actor, Agents, Environment, Transition, returns, trace};
+use farad_rl::{Actions, Actor, Agents, Environment, Transition, episodes, trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -215,6 +215,11 @@ impl PyLearner {
         Ok(self.with(py, |algorithm| algorithm.update())?.into())
     }
 
+    /// An error that names update, step, world and body if a world exploded so far. The statistics of its agent are not finite.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |algorithm| algorithm.check())
+    }
+
     /// What the columns of `update` are.
     #[getter]
     fn columns(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
@@ -304,9 +309,11 @@ impl PyAgents {
     ) -> PyResult<(PyArray, PyArray)> {
         let device = chosen(device);
         let found = detached(py, || {
-            let [totals, lengths] = returns(&*world.environment, &self.agents, worlds, &device);
-            Tensor::compute_all(&[&totals, &lengths])?;
-            Ok((totals, lengths))
+            let totals = episodes(&*world.environment, &self.agents, worlds, None, &device);
+            let all = [&totals.returns, &totals.lengths].into_iter().chain(&totals.broken);
+            Tensor::compute_all(&all.collect::<Vec<_>>())?;
+            totals.check(&*world.environment)?;
+            Ok((totals.returns, totals.lengths))
         });
         let (totals, lengths) = told_by_python(found)?;
         Ok((totals.into(), lengths.into()))

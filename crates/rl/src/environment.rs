@@ -110,6 +110,23 @@ pub trait Environment: Send + Sync {
         None
     }
 
+    /// Whether a start takes long to compute, compared with a step. If so, a roll-out draws one start for each of its worlds, which
+    /// the world takes whenever it starts again. Otherwise there is another start after every step.
+    fn starts_slowly(&self) -> bool {
+        false
+    }
+
+    /// What is wrong with worlds after a step, `[worlds]` (`i32`): 0 if nothing is, otherwise one more than the number of the
+    /// part that shows it. An algorithm then refuses to go on. None where nothing can be wrong.
+    fn broken(&self, _before: &[Tensor], _after: &[Tensor]) -> Option<Tensor> {
+        None
+    }
+
+    /// What messages call such a part.
+    fn part(&self, number: usize) -> String {
+        format!("part {number}")
+    }
+
     /// A picture of a world by the numbers of its state, all tensors one after another; none if it cannot be drawn.
     fn draw(&self, _state: &[f32]) -> Option<Picture> {
         None

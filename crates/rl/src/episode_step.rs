@@ -8,6 +8,8 @@ use crate::environment::Environment;
 
 /// The result of one step of all worlds.
 pub(crate) struct EpisodeStep {
+    /// The state after the step, before any restart.
+    pub state: Vec<Tensor>,
     /// The worlds afterwards, in the form of [`begin`].
     pub worlds: Vec<Tensor>,
     /// What is observed after the step, before any restart: `[worlds, observations]`.
@@ -29,14 +31,24 @@ pub(crate) fn begin(environment: &dyn Environment, count: usize, device: &Device
     worlds
 }
 
-/// Steps all worlds of [`begin`] with these actions.
-pub(crate) fn stepped(environment: &dyn Environment, worlds: &[Tensor], action: &Tensor) -> EpisodeStep {
+/// The starts of all worlds in a roll-out, where they are drawn once for it ([`Environment::starts_slowly`]).
+pub(crate) fn starts(environment: &dyn Environment, count: usize, device: &Device) -> Option<Vec<Tensor>> {
+    environment.starts_slowly().then(|| environment.begin(count, device))
+}
+
+/// Steps all worlds of [`begin`] with these actions. Those whose episode is over take these starts, otherwise new ones.
+pub(crate) fn stepped(
+    environment: &dyn Environment,
+    worlds: &[Tensor],
+    action: &Tensor,
+    drawn: Option<Vec<Tensor>>,
+) -> EpisodeStep {
     let (beside, state) = worlds.split_last().expect("a state, and what is counted");
     let step = environment.step(state, action);
     let time = beside.narrow(1, 0, 1).squeeze(1) + 1.0;
     let total = beside.narrow(1, 1, 1).squeeze(1) + step.reward.stop_gradient();
     let over = step.ended.or(time.greater_equal(environment.longest() as f64));
-    let fresh = environment.begin(total.numel(), total.device());
+    let fresh = drawn.unwrap_or_else(|| environment.begin(total.numel(), total.device()));
     let along = |rank: usize| (1..rank).fold(over.clone(), |mask, _| mask.unsqueeze(-1));
     let starts = |(new, old): (&Tensor, &Tensor)| along(old.rank()).select(new, old);
     let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(starts).collect();
@@ -45,6 +57,7 @@ pub(crate) fn stepped(environment: &dyn Environment, worlds: &[Tensor], action: 
     EpisodeStep {
         worlds: next,
         after: environment.observe(&step.state),
+        state: step.state,
         reward: step.reward,
         ended: step.ended.cast(DType::F32),
         finished: over.select(&total, &total.full_like(0.0)),

@@ -7,6 +7,7 @@ use farad::{DType, Device, Result, Tensor, repeat};
 use crate::actor_critic::ActorCritic;
 use crate::dreamer::DreamerNetwork;
 use crate::environment::Environment;
+use crate::explosion::{check_episodes, noted, unharmed};
 use crate::normalizer::Normalizer;
 
 /// Chooses actions from observations.
@@ -192,6 +193,16 @@ pub struct EpisodeTotals {
     pub ahead: Option<Tensor>,
     /// Sums and sums of squares of what the actor saw, scaled, `[agents, worlds, observations]`; if a scale was given.
     pub seen: Option<[Tensor; 2]>,
+    /// Explosions during the episodes, `[agents, worlds, 2]`: the number of the step from 1, or 0, and the part
+    /// ([`Environment::broken`]).
+    pub broken: Option<Tensor>,
+}
+
+impl EpisodeTotals {
+    /// An error that names step and body, if a world exploded during its episode. Reads.
+    pub fn check(&self, environment: &dyn Environment) -> Result<()> {
+        self.broken.as_ref().map_or(Ok(()), |notes| check_episodes(environment, notes))
+    }
 }
 
 /// Returns of one episode in each of `worlds` worlds per agent, `[agents, worlds]`, and their lengths in steps.
@@ -223,14 +234,15 @@ pub fn episodes(
     let zero = alive.full_like(0.0);
     let none = Tensor::zeros([agents * worlds, width], device);
     let sums = if scale.is_some() { vec![&none, &none] } else { vec![] };
+    let whole = unharmed(environment, &state);
     let memory = actor.memory(worlds, device);
     let own = count + 4 + sums.len();
-    let carries = state.iter().chain([&alive, &zero, &zero, &zero]).chain(sums).chain(&memory);
+    let carries = state.iter().chain([&alive, &zero, &zero, &zero]).chain(sums).chain(&memory).chain(&whole);
     let carries: Vec<&Tensor> = carries.collect();
-    let (last, _) = repeat(environment.longest(), &carries, |carry, _| {
+    let (last, _) = repeat(environment.longest(), &carries, |carry, position| {
         let (state, [alive, total, length, way]) = (&carry[..count], [0, 1, 2, 3].map(|n| &carry[count + n]));
         let seen = environment.observe(state);
-        let (action, memory) = actor.act_and_remember(&carry[own..], &seen);
+        let (action, memory) = actor.act_and_remember(&carry[own..own + memory.len()], &seen);
         let next = environment.step(state, &action);
         // What a world does after its end counts nothing, whatever it is.
         let going = alive.greater(0.0);
@@ -243,12 +255,18 @@ pub fn episodes(
             let own = counted(going.unsqueeze(1) & own.is_finite(), &own);
             vec![&carry[count + 4] + &own, &carry[count + 5] + own.square()]
         });
+        let broken = whole.iter().map(|_| {
+            let steps = [state, &next.state[..]];
+            noted(environment, &carry[carry.len() - 1], steps, &action, position, Some(&going))
+        });
+        let broken = broken.collect();
         let alive = next.ended.select(&alive.full_like(0.0), alive);
-        ([next.state, vec![alive, total, length, way], sums, memory].concat(), vec![])
+        ([next.state, vec![alive, total, length, way], sums, memory, broken].concat(), vec![])
     });
     let [returns, lengths, ahead] = [1, 2, 3].map(|n| last[count + n].reshape([agents, worlds]));
     let seen = scale.map(|_| [4, 5].map(|n| last[count + n].reshape([agents, worlds, width])));
-    EpisodeTotals { ahead: environment.ahead(&state).map(|_| ahead), returns, lengths, seen }
+    let broken = whole.map(|_| last[last.len() - 1].reshape([agents, worlds, 2]));
+    EpisodeTotals { ahead: environment.ahead(&state).map(|_| ahead), returns, lengths, seen, broken }
 }
 
 /// Observations `[agents · worlds, observations]` scaled for each agent.
@@ -267,23 +285,35 @@ pub struct Trace {
     pub rewards: Vec<f32>,
 }
 
-/// One episode of an actor (the first, if there are several) from a random start, step by step.
+/// One episode of an actor (the first, if there are several) from a random start, step by step. An error if its world explodes.
 pub fn trace(environment: &dyn Environment, actor: &dyn Actor, device: &Device) -> Result<Trace> {
     let state = environment.begin(actor.agents(), device);
     let longest = environment.longest();
-    let (count, memory) = (state.len(), actor.memory(1, device));
-    let (_, seen) = repeat(longest, &state.iter().chain(&memory).collect::<Vec<_>>(), |carry, _| {
-        let (state, memory) = carry.split_at(count);
+    let (count, memory, whole) = (state.len(), actor.memory(1, device), unharmed(environment, &state));
+    let carries: Vec<&Tensor> = state.iter().chain(&memory).chain(&whole).collect();
+    let (last, seen) = repeat(longest, &carries, |carry, position| {
+        let (state, rest) = carry.split_at(count);
+        let (memory, broken) = rest.split_at(memory.len());
         let (action, memory) = actor.act_and_remember(memory, &environment.observe(state));
         let next = environment.step(state, &action);
         let first = |t: &Tensor| t.narrow(0, 0, 1).cast(DType::F32);
         let mut slices: Vec<Tensor> = state.iter().map(first).collect();
         slices.extend([first(&action), first(&next.reward), first(&next.ended)]);
-        ([next.state, memory].concat(), slices)
+        let steps = [state, &next.state[..]];
+        let broken = broken.iter().map(|known| noted(environment, known, steps, &action, position, None));
+        let broken = broken.collect();
+        ([next.state, memory, broken].concat(), slices)
     });
+    let broken = whole.map(|_| last[last.len() - 1].narrow(0, 0, 1).unsqueeze(0));
     let mut seen = seen.iter().map(|t| t.to_vec::<f32>()).collect::<Result<Vec<_>>>()?;
     let [ended, rewards, actions] = [(); 3].map(|()| seen.pop().unwrap_or_default());
     let steps = ended.iter().position(|&ended| ended != 0.0).map_or(longest, |at| at + 1);
+    // What a world does after its end is not shown.
+    if let Some(notes) = &broken
+        && notes.to_vec::<f32>()?[0] <= steps as f32
+    {
+        check_episodes(environment, notes)?;
+    }
     let of = |numbers: &[f32], step: usize| {
         let width = numbers.len() / longest;
         numbers[step * width..][..width].to_vec()

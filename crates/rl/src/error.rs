@@ -48,12 +48,22 @@ pub enum RlError {
     NoElite,
     #[error("evolve: the archive has fewer creatures ({found} vs {wanted})")]
     FewElites { found: usize, wanted: u64 },
+    #[error(
+        "rl: exploded at step {step}{}: {body} of world {world}{}\nhelp: train again with a smaller time step, more sub-steps (such as --set substeps=16) or weaker motors; --from RUN starts from what a run has learned",
+        of(*.update, " of update "), of(*.agent, " of agent ")
+    )]
+    Exploded { update: Option<u64>, step: usize, world: usize, agent: Option<usize>, body: String },
     #[error("locomotion: the world has no body `{name}`")]
     NoBody { name: String },
     #[error(
         "rl: the checkpoint has no such tensor: {name} ({shape})\nhelp: resume with the settings that the run was made with"
     )]
     Stored { name: String, shape: Shape },
+}
+
+/// Words and a number, where there is one.
+fn of<T: fmt::Display>(number: Option<T>, words: &str) -> String {
+    number.map_or(String::new(), |number| format!("{words}{number}"))
 }
 
 /// Prints the message.

@@ -19,6 +19,7 @@ mod episode_step;
 mod episodes;
 mod error;
 mod evolution;
+mod explosion;
 mod film;
 mod learned;
 mod normalizer;

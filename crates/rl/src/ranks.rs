@@ -139,6 +139,18 @@ impl Environment for SharedWorlds<'_> {
         self.environment.ahead(state)
     }
 
+    fn starts_slowly(&self) -> bool {
+        self.environment.starts_slowly()
+    }
+
+    fn broken(&self, before: &[Tensor], after: &[Tensor]) -> Option<Tensor> {
+        self.environment.broken(before, after)
+    }
+
+    fn part(&self, number: usize) -> String {
+        self.environment.part(number)
+    }
+
     fn draw(&self, state: &[f32]) -> Option<Picture> {
         self.environment.draw(state)
     }

@@ -218,6 +218,12 @@ pub trait Trainee {
     /// The row of a step: its losses if they are due, its validation if there was one.
     fn row(&self, step: u64, losses: Option<&[f32]>, validation: Option<&Validation>) -> Vec<LogCell>;
 
+    /// Looks at losses before they are logged; an error ends training. Losses that are not finite are refused by the loop itself, this
+    /// is for who can say more.
+    fn check(&self, _losses: &[f32]) -> Result<()> {
+        Ok(())
+    }
+
     /// Looks at the model on what it does not learn from; none if there is nothing.
     fn validate(&mut self) -> Result<Option<Validation>>;
 

@@ -282,6 +282,13 @@ impl World {
         if gaps.shape()[1] == 0 { Tensor::zeros([state.worlds()], &self.device) } else { gaps.max_axes([1]) }
     }
 
+    /// Which bodies are in no state that a body can be in, booleans `[worlds, bodies]`: a number of it is not finite, or
+    /// above 10,000.
+    pub fn wild(&self, state: &WorldState) -> Tensor {
+        let wild = |t: &Tensor| t.abs().max_axes([2]).less(1e4).not();
+        state.tensors().map(wild).into_iter().reduce(|a, b| a | b).expect("four tensors")
+    }
+
     /// An error that names the first body with a position that is not finite or a speed above 10 km/s, if there
     /// is one. Reads the state.
     pub fn check(&self, state: &WorldState) -> Result<(), farad_tensor::Error> {
@@ -289,8 +296,7 @@ impl World {
     }
 
     pub(crate) fn check_from(&self, state: &WorldState, step: usize) -> Result<(), farad_tensor::Error> {
-        let sane = |t: &Tensor| t.abs().max_axes([2]).less(1e4).not();
-        let wild = state.tensors().map(sane).into_iter().reduce(|a, b| a | b).expect("four tensors");
+        let wild = self.wild(state);
         if !wild.any().to_vec::<bool>()?[0] {
             return Ok(());
         }

@@ -29,6 +29,7 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::explosion::{Explosions, noted, unharmed};
 use crate::ppo::PpoSettings;
 use crate::sac::SacSettings;
 use learn::{DreamerState, DreamerStep};
@@ -96,6 +97,7 @@ pub struct Dreamer {
     recent: Tensor,
     /// What was told of the latest gradient step, `[seeds, 9]`.
     told: Tensor,
+    explosions: Explosions,
     updates: u64,
 }
 
@@ -104,6 +106,8 @@ struct Acted {
     rows: Tensor,
     worlds: Vec<Tensor>,
     finished: [Tensor; 2],
+    /// What exploded, `[worlds, 2]`; only where worlds can explode.
+    broken: Option<Tensor>,
 }
 
 impl Dreamer {
@@ -137,7 +141,9 @@ impl Dreamer {
         worlds.extend(network.memory(seeds, shared.worlds, device));
         let replay = Tensor::zeros([seeds, shared.worlds, capacity, row.width()], device);
         let told = Tensor::zeros([seeds, DREAMER_COURSE.len() - 2], device);
+        let explosions = Explosions::none(&*environment, seeds, device);
         let mut dreamer = Dreamer {
+            explosions,
             bins: TwoHot::new(device),
             recent: Tensor::zeros([seeds], device),
             device: device.clone(),
@@ -215,6 +221,7 @@ impl Dreamer {
     /// One update. Returns `[seeds, 11]` without waiting for it ([`DREAMER_COURSE`]).
     pub fn update(&mut self) -> Result<Tensor> {
         let acted = self.act();
+        self.explosions = self.explosions.with(acted.broken.as_ref(), self.updates + 1);
         let [total, count] = &acted.finished;
         self.recent = count.greater(0.0).select(&(total / count.maximum(1.0)), &self.recent);
         (self.replay, self.worlds) = (extended(&self.replay, &acted.rows), acted.worlds);
@@ -236,8 +243,15 @@ impl Dreamer {
             ],
             1,
         );
-        course.compute()?;
+        let course = self.explosions.marked(&course);
+        Tensor::compute_all(&self.explosions.tensor().into_iter().chain([&course]).collect::<Vec<_>>())?;
+        self.explosions = self.explosions.detach()?;
         Ok(course)
+    }
+
+    /// An error that names update, step, world and body if a world exploded in an update so far. Reads.
+    pub fn check(&self) -> Result<()> {
+        self.explosions.check(&*self.environment)
     }
 
     /// One gradient step, as one program; `step` counts from 1.
@@ -272,8 +286,9 @@ impl Dreamer {
         let random = f64::from(u8::from(samples < self.replays.warm_up_samples as u64));
         let random = Tensor::number(random, &self.device);
         let none = Tensor::zeros([all], &self.device);
-        let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).collect();
-        let (last, slices) = repeat(self.shared.horizon, &carries, |carry, _| {
+        let whole = unharmed(environment, &self.worlds[..count]);
+        let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).chain(&whole).collect();
+        let (last, slices) = repeat(self.shared.horizon, &carries, |carry, position| {
             let (state, rest) = carry.split_at(count);
             let [time, total, reward, over, ended] =
                 [0, 1, 2, 3, 4].map(|n| rest[0].narrow(1, n, 1).squeeze(1));
@@ -285,7 +300,8 @@ impl Dreamer {
             let drawn = network.policy.drawn(&said);
             let action = &drawn + (network.policy.any(&said) - &drawn) * &random;
             let memory = DreamerNetwork::remembered(&latent, &action);
-            let step = environment.step(state, &network.policy.to_environment(&memory[2]));
+            let driven = network.policy.to_environment(&memory[2]);
+            let step = environment.step(state, &driven);
             let joined = row.joined(&seen, &memory[2], [&reward, &first.cast(DType::F32), &over, &ended]);
             // What comes next: another episode, or the next step.
             let again = over.greater(0.0);
@@ -303,13 +319,18 @@ impl Dreamer {
             let (sum, number) = (&rest[MEMORY + 1], &rest[MEMORY + 2]);
             next.push(sum + counted.greater(0.0).select(&total, &total.full_like(0.0)));
             next.push(number + counted);
+            // The step that only begins another episode does not count.
+            let (steps, goes) = ([state, &step.state[..]], again.not());
+            let broken = rest[MEMORY + 3..].iter();
+            next.extend(broken.map(|known| noted(environment, known, steps, &driven, position, Some(&goes))));
             (next, vec![joined])
         });
         let (steps, width) = (self.shared.horizon, row.width());
         let rows = slices[0].reshape([steps, seeds, all / seeds, width]).permute(&[1, 2, 0, 3]);
         let sum = |t: &Tensor| t.reshape([seeds, all / seeds]).sum_axes([1]);
-        let kept = last.len() - 2;
-        Acted { rows, worlds: last[..kept].to_vec(), finished: [sum(&last[kept]), sum(&last[kept + 1])] }
+        let kept = self.worlds.len();
+        let finished = [sum(&last[kept]), sum(&last[kept + 1])];
+        Acted { rows, worlds: last[..kept].to_vec(), finished, broken: last.get(kept + 2).cloned() }
     }
 
     fn all(&self) -> Vec<&Tensor> {

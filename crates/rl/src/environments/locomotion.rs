@@ -27,6 +27,9 @@ farad::train::settings! {
     }
 }
 
+/// Meters that nothing moves within a step, whatever drives it.
+const FARTHEST: f64 = 1.0;
+
 /// A world of bodies with a task.
 pub struct Locomotion {
     world: World,
@@ -69,6 +72,15 @@ impl Locomotion {
     fn coordinate(&self, state: &WorldState, axis: usize) -> Tensor {
         state.position.narrow(1, self.body, 1).narrow(2, axis, 1).squeeze(2).squeeze(1)
     }
+
+    /// For worlds that exploded within a step one more than the number of the fastest body, for others 0: `[worlds]`.
+    fn worst(&self, before: &WorldState, after: &WorldState) -> Tensor {
+        let moved = self.coordinate(after, 0) - self.coordinate(before, 0);
+        let wild = self.world.wild(after).any_axes([1]) | moved.abs().less(FARTHEST).not();
+        // The first NaN, if there is one, is taken for the largest.
+        let worst = after.velocity.square().sum_axes([2]).argmax(1) + 1;
+        wild.select(&worst, &worst.full_like(0.0))
+    }
 }
 
 impl Environment for Locomotion {
@@ -101,8 +113,8 @@ impl Environment for Locomotion {
         let ahead = self.coordinate(&after, 0) - self.coordinate(&before, 0);
         let effort = action.square().mean_axes([1]) * (self.task.effort * time);
         let reward = ahead + self.task.alive * time - effort;
-        // A world whose state is not finite has ended, and gets no reward.
-        let fine = reward.is_finite() & reward.abs().less(1.0);
+        // A world that exploded has ended, and gets no reward.
+        let fine = self.worst(&before, &after).equal(0);
         let up = self.world.description().dimensions - 1;
         let fell = self.task.lowest.first().map(|&lowest| self.coordinate(&after, up).less(lowest));
         let ended = fell.map_or(fine.not(), |fell| fine.not() | fell);
@@ -113,6 +125,19 @@ impl Environment for Locomotion {
     fn ahead(&self, state: &[Tensor]) -> Option<Tensor> {
         let place = self.coordinate(&WorldState::from_tensors(state), 0);
         Some(place * (1.0 / self.world.length(self.body)))
+    }
+
+    fn starts_slowly(&self) -> bool {
+        true
+    }
+
+    fn broken(&self, before: &[Tensor], after: &[Tensor]) -> Option<Tensor> {
+        Some(self.worst(&WorldState::from_tensors(before), &WorldState::from_tensors(after)))
+    }
+
+    fn part(&self, number: usize) -> String {
+        let body = self.world.description().bodies.get(number);
+        body.map_or_else(|| format!("body {number}"), |body| format!("body \"{}\"", body.name))
     }
 
     fn draw(&self, state: &[f32]) -> Option<Picture> {

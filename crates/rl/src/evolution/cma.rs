@@ -14,6 +14,7 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::explosion::Explosions;
 use crate::ranks::Ranks;
 
 /// Most parameters of a policy: the covariance has their square.
@@ -38,6 +39,7 @@ pub struct Cma {
     device: Device,
     rates: Rates,
     distributions: Vec<Distribution>,
+    explosions: Explosions,
     seed: u64,
     updates: u64,
     /// The ranks that evolve together; each tries its share of the policies.
@@ -191,8 +193,20 @@ impl Cma {
         let means = means(&network.init(seeds, &Device::cpu())?)?;
         let distributions = means.into_iter().map(|mean| Distribution::new(mean, settings.noise)).collect();
         let (rates, device) = (Rates::new(numbers, settings.population), device.clone());
+        let explosions = Explosions::none(&*environment, seeds, &device);
         let (updates, ranks) = (0, None);
-        Ok(Cma { environment, network, settings, device, rates, distributions, seed, updates, ranks })
+        Ok(Cma {
+            environment,
+            network,
+            settings,
+            device,
+            rates,
+            distributions,
+            explosions,
+            seed,
+            updates,
+            ranks,
+        })
     }
 
     /// Evolves with all ranks of a group, which have been made alike: each tries its share of the policies. Generations are those
@@ -261,11 +275,13 @@ impl Cma {
         let rows = Tensor::from_vec(rows, [seeds * population, self.network.numbers()], &self.device);
         let (environment, trials) = (&*self.environment, self.settings.trials);
         let trial = PolicyTrial { environment, trials, device: &self.device, ranks: &self.ranks };
-        let found = fitness(&trial, &self.network, &rows)?;
+        let (found, broken) = fitness(&trial, &self.network, &rows)?;
         let found = found.reshape([seeds, population]);
+        let explosions = self.explosions.with(broken.as_ref(), self.updates + 1);
         let sigmas: Vec<f32> = self.distributions.iter().map(|d| d.sigma as f32).collect();
-        let course = course(&found, &Tensor::from_vec(sigmas, [seeds], &self.device));
-        Tensor::compute_all(&[&found, &course])?;
+        let course = explosions.marked(&course(&found, &Tensor::from_vec(sigmas, [seeds], &self.device)));
+        Tensor::compute_all(&[&found, &course].into_iter().chain(explosions.tensor()).collect::<Vec<_>>())?;
+        self.explosions = explosions.detach()?;
         let totals = found.to_vec::<f32>()?;
         for (n, distribution) in self.distributions.iter_mut().enumerate() {
             let own = &totals[n * population..][..population];
@@ -275,6 +291,11 @@ impl Cma {
         }
         self.updates += 1;
         course.detach()
+    }
+
+    /// An error that names generation, step, world and body if a world exploded so far. Reads.
+    pub fn check(&self) -> Result<()> {
+        self.explosions.check(&*self.environment)
     }
 
     /// Everything that evolution needs to continue, by name; each f64 is stored as two 32-bit words.

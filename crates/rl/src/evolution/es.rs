@@ -10,6 +10,7 @@ use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::explosion::Explosions;
 use crate::normalizer::Normalizer;
 use crate::ranks::Ranks;
 
@@ -38,6 +39,7 @@ pub struct Es {
     state: [Tensor; 3],
     /// Of what all policies of a seed see, if observations are scaled.
     scale: Option<Normalizer>,
+    explosions: Explosions,
     updates: u64,
     /// The ranks that evolve together; each tries its share of the policies.
     ranks: Ranks,
@@ -59,8 +61,9 @@ impl Es {
         let mean = ActorCritic::packed(&weights).detach()?;
         let zero = mean.full_like(0.0).detach()?;
         let scale = settings.scale.then(|| Normalizer::new(seeds, environment.observations(), device));
+        let explosions = Explosions::none(&*environment, seeds, device);
         let (device, state) = (device.clone(), [mean, zero.clone(), zero]);
-        Ok(Es { environment, network, settings, device, state, scale, updates: 0, ranks: None })
+        Ok(Es { environment, network, settings, device, state, scale, explosions, updates: 0, ranks: None })
     }
 
     /// Evolves with all ranks of a group, which have been made alike: each tries its share of the policies. Generations are those
@@ -110,11 +113,14 @@ impl Es {
         let rows = (mean.unsqueeze(1) + both * noise).reshape([seeds * population, numbers]);
         let (environment, device) = (&*self.environment, &self.device);
         let trial = PolicyTrial { environment, trials, device, ranks: &self.ranks };
-        let (found, scale) = match &self.scale {
-            None => (fitness(&trial, &self.network, &rows)?, None),
+        let (found, broken, scale) = match &self.scale {
+            None => {
+                let (found, broken) = fitness(&trial, &self.network, &rows)?;
+                (found, broken, None)
+            }
             Some(scale) => {
-                let (found, scale) = scaled_fitness(&trial, &self.network, &rows, scale)?;
-                (found, Some(scale))
+                let (found, broken, scale) = scaled_fitness(&trial, &self.network, &rows, scale)?;
+                (found, broken, Some(scale))
             }
         };
         let found = found.reshape([seeds, population]);
@@ -130,15 +136,22 @@ impl Es {
         let corrections = BETAS.map(|beta| Tensor::number(1.0 - beta.powf(steps), &self.device));
         let moved = (&m / &corrections[0]) / ((&v / &corrections[1]).sqrt() + SMALL);
         let next = [mean + moved * step, m, v];
-        let course = course(&found, &Tensor::full(noise, [seeds], &self.device));
-        let scales = scale.iter().flat_map(Normalizer::tensors);
-        Tensor::compute_all(&next.iter().chain([&course]).chain(scales).collect::<Vec<_>>())?;
+        let explosions = self.explosions.with(broken.as_ref(), self.updates + 1);
+        let course = explosions.marked(&course(&found, &Tensor::full(noise, [seeds], &self.device)));
+        let others = scale.iter().flat_map(Normalizer::tensors).chain(explosions.tensor());
+        Tensor::compute_all(&next.iter().chain([&course]).chain(others).collect::<Vec<_>>())?;
         for (old, new) in self.state.iter_mut().zip(next) {
             *old = new.detach()?;
         }
         self.scale = scale.map(|scale| scale.detach()).transpose()?;
+        self.explosions = explosions.detach()?;
         self.updates += 1;
         Ok(course)
+    }
+
+    /// An error that names generation, step, world and body if a world exploded so far. Reads.
+    pub fn check(&self) -> Result<()> {
+        self.explosions.check(&*self.environment)
     }
 
     /// Everything that evolution needs to continue, by name.

@@ -32,10 +32,11 @@ fn network(environment: &dyn Environment, settings: &EvolutionSettings) -> Actor
     ActorCritic::actor(environment.observations(), &hidden, environment.actions())
 }
 
-/// Mean returns of policies `[policies, numbers]`, each evaluated in its own worlds.
-fn fitness(trial: &PolicyTrial, network: &ActorCritic, rows: &Tensor) -> Result<Tensor> {
+/// Mean returns of policies `[policies, numbers]`, each evaluated in its own worlds, and what exploded there.
+fn fitness(trial: &PolicyTrial, network: &ActorCritic, rows: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
     let agents = Agents { network: network.clone().into(), weights: network.unpack(rows), normalizer: None };
-    Ok(trial.totals(&agents, None)?.returns.mean_axes([1]))
+    let totals = trial.totals(&agents, None)?;
+    Ok((totals.returns.mean_axes([1]), totals.broken))
 }
 
 /// The same with observations scaled for every seed, and the scale after what was seen.
@@ -44,7 +45,7 @@ fn scaled_fitness(
     network: &ActorCritic,
     rows: &Tensor,
     scale: &Normalizer,
-) -> Result<(Tensor, Normalizer)> {
+) -> Result<(Tensor, Option<Tensor>, Normalizer)> {
     let seeds = scale.mean.shape()[0];
     let each = rows.shape()[0] / seeds;
     let wide = scale.repeated(each);
@@ -59,7 +60,7 @@ fn scaled_fitness(
     let samples = of_seed(&totals.lengths, 1);
     let observations = trial.environment.observations();
     let seen = totals.seen.expect("a scale was given").map(|sum| of_seed(&sum, observations));
-    Ok((totals.returns.mean_axes([1]), scale.with_sums(&samples, seen.each_ref())))
+    Ok((totals.returns.mean_axes([1]), totals.broken, scale.with_sums(&samples, seen.each_ref())))
 }
 
 /// Where policies are tried: each in so many worlds of its own.
@@ -82,13 +83,14 @@ impl PolicyTrial<'_> {
         let scale = scale.and(own.normalizer.as_ref());
         let totals = episodes(&environment, &own, trials, scale, device);
         let rows = [&totals.returns, &totals.lengths].into_iter().chain(totals.seen.iter().flatten());
-        let rows: Vec<Tensor> = rows.map(|own| own.unsqueeze(0)).collect();
+        let rows: Vec<Tensor> = rows.chain(&totals.broken).map(|own| own.unsqueeze(0)).collect();
         let all = share.all(group, &rows.iter().collect::<Vec<_>>())?;
         let mut all = all.iter().map(|all| all.squeeze(0));
         let mut take = || all.next().expect("as many as were given");
         let (returns, lengths) = (take(), take());
         let seen = totals.seen.is_some().then(|| [take(), take()]);
-        Ok(EpisodeTotals { returns, lengths, seen, ahead: None })
+        let broken = totals.broken.is_some().then(take);
+        Ok(EpisodeTotals { returns, lengths, seen, ahead: None, broken })
     }
 }
 

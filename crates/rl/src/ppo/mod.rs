@@ -20,7 +20,8 @@ use crate::actor_critic::ActorCritic;
 use crate::discounted::discounted;
 use crate::environment::Environment;
 use crate::episodes::Agents;
-use crate::error::stored;
+use crate::error::{RlError, stored};
+use crate::explosion::Explosions;
 use crate::normalizer::Normalizer;
 use crate::ranks::{Ranks, WorldShare, seen_by};
 use crate::samples::{by_seed, by_time};
@@ -65,6 +66,7 @@ pub struct Ppo {
     scale: Normalizer,
     /// The mean return of recently ended episodes, `[seeds]`.
     recent: Tensor,
+    explosions: Explosions,
     /// The initial learning rate of every seed, `[seeds]`.
     rates: Tensor,
     updates: u64,
@@ -95,6 +97,7 @@ impl Ppo {
         let normalizer = Normalizer::new(seeds, environment.observations(), device);
         let scale = Normalizer::new(seeds, 1, device);
         let rates = Tensor::full(settings.learning_rate, [seeds], device);
+        let explosions = Explosions::none(&*environment, seeds, device);
         let (recent, device, updates_in_all) = (Tensor::zeros([seeds], device), device.clone(), updates);
         let mut ppo = Ppo {
             environment,
@@ -107,6 +110,7 @@ impl Ppo {
             normalizer,
             scale,
             recent,
+            explosions,
             rates,
             updates: 0,
             updates_in_all,
@@ -204,7 +208,7 @@ impl Ppo {
 
     /// One update: a roll-out, then all minibatches, in one submission. Returns `[seeds, 4]` without waiting
     /// for it: the loss, the mean return of recently ended episodes, the entropy, and the divergence from the
-    /// old policy ([`COURSE`]). If the loss of a seed is not finite, none of its columns is.
+    /// old policy ([`COURSE`]). If the loss of a seed is not finite, or one of its worlds exploded ([`Ppo::check`]), none of its columns is.
     pub fn update(&mut self) -> Result<Tensor> {
         let settings = &self.settings;
         let rollout = self.rolled_out()?;
@@ -227,8 +231,9 @@ impl Ppo {
         if settings.normalize_rewards {
             self.scale = self.scale.with(&self.by_seed(&rollout.discounted.unsqueeze(2)));
         }
-        (self.learned, self.worlds) = (learned, rollout.worlds);
         self.updates += 1;
+        self.explosions = self.explosions.with(rollout.broken.as_ref(), self.updates);
+        (self.learned, self.worlds) = (learned, rollout.worlds);
         let course = self.course(&course);
         self.settle_with(&course)?;
         Ok(course)
@@ -307,7 +312,12 @@ impl Ppo {
     fn course(&self, course: &UpdateMeans) -> Tensor {
         let all = Tensor::stack(&[&course.loss, &self.recent, &course.entropy, &course.divergence], 1);
         let fine = course.loss.is_finite().unsqueeze(1);
-        fine.select(&all, &all.full_like(f64::NAN))
+        self.explosions.marked(&fine.select(&all, &all.full_like(f64::NAN)))
+    }
+
+    /// An error that names update, step, world and body if a world exploded in an update so far. Reads.
+    pub fn check(&self) -> Result<()> {
+        self.explosions.check(&*self.environment)
     }
 
     fn state(&self) -> Vec<&Tensor> {
@@ -334,10 +344,12 @@ impl Ppo {
 
     /// Runs everything that is recorded as one program, and keeps only the values.
     fn settle_with(&mut self, course: &Tensor) -> Result<()> {
-        Tensor::compute_all(&self.state().into_iter().chain([course]).collect::<Vec<_>>())?;
+        let all = self.state().into_iter().chain([course]).chain(self.explosions.tensor());
+        Tensor::compute_all(&all.collect::<Vec<_>>())?;
         for tensor in self.state_mut() {
             *tensor = tensor.detach()?;
         }
+        self.explosions = self.explosions.detach()?;
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use farad::{DType, Result, Tensor, repeat};
 use super::settings::PpoSettings;
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
+use crate::explosion::{noted, unharmed};
 use crate::normalizer::Normalizer;
 use crate::ranks::WorldShare;
 
@@ -36,6 +37,8 @@ pub(super) struct Collected {
     pub finished: Tensor,
     /// Discounted returns so far.
     pub discounted: Tensor,
+    /// Explosions, `[1, worlds, 2]`: step and part; only where worlds can explode.
+    pub broken: Option<Tensor>,
 }
 
 /// Worlds in their initial states.
@@ -49,9 +52,9 @@ impl Collected {
     /// What all ranks collected. Worlds stay where they are.
     pub fn of_all(self, group: &Group, share: &WorldShare) -> Result<Collected> {
         let Collected { worlds, seen, last, next, actions, likelihoods, rewards, .. } = &self;
-        let Collected { ended, over, finished, discounted, .. } = &self;
+        let Collected { ended, over, finished, discounted, broken, .. } = &self;
         let fixed = [seen, last, actions, likelihoods, rewards, ended, over, finished, discounted];
-        let own: Vec<&Tensor> = fixed.into_iter().chain(next).collect();
+        let own: Vec<&Tensor> = fixed.into_iter().chain(next).chain(broken).collect();
         // One program steps the worlds once, for what is sent and for what stays.
         Tensor::compute_all(&own.iter().copied().chain(worlds).collect::<Vec<_>>())?;
         let mut all = share.all(group, &own)?.into_iter();
@@ -66,7 +69,8 @@ impl Collected {
             over: take(),
             finished: take(),
             discounted: take(),
-            next: self.next.is_some().then(take),
+            next: self.next.is_some().then(&mut take),
+            broken: self.broken.is_some().then(take),
             worlds: self.worlds,
         })
     }
@@ -85,8 +89,12 @@ pub(super) fn collect(
     let (seeds, device) = (weights[0].shape()[0], weights[0].device().clone());
     let count = worlds.len() - 1;
     let all = worlds[count].shape()[0];
-    let (last, mut slices) = repeat(settings.horizon, &worlds.iter().collect::<Vec<_>>(), |carry, _| {
+    let drawn = environment.starts_slowly().then(|| environment.begin(all, &device));
+    let whole = unharmed(environment, &worlds[..count]);
+    let carries: Vec<&Tensor> = worlds.iter().chain(&whole).collect();
+    let (mut last, mut slices) = repeat(settings.horizon, &carries, |carry, position| {
         let (state, beside) = carry.split_at(count);
+        let broken = &beside[1..];
         let beside = [0, 1, 2].map(|n| beside[0].narrow(1, n, 1).squeeze(1));
         let seen = environment.observe(state);
         let by_seed = seen.reshape([seeds, all / seeds, seen.shape()[1]]);
@@ -94,17 +102,20 @@ pub(super) fn collect(
         let said = network.act(weights, &by_seed);
         let action = network.draw_of(weights, &said, share);
         let (likelihood, _) = network.likelihood(weights, &said, &action);
-        let step = environment.step(state, &network.to_environment(&action));
+        let driven = network.to_environment(&action);
+        let step = environment.step(state, &driven);
         let time = &beside[0] + 1.0;
         let over = step.ended.or(time.greater_equal(environment.longest() as f64));
         let total = &beside[1] + &step.reward;
         let discounted = &beside[2] * settings.discount + &step.reward;
         let zero = total.full_like(0.0);
-        let fresh = environment.begin(all, &device);
+        let fresh = drawn.unwrap_or_else(|| environment.begin(all, &device));
         let starts = |(new, old): (&Tensor, &Tensor)| along(&over, old.rank()).select(new, old);
         let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(starts).collect();
         let counted = Tensor::stack(&[&time, &total, &discounted], 1);
         next.push(over.unsqueeze(1).select(&counted.full_like(0.0), &counted));
+        let steps = [state, &step.state[..]];
+        next.extend(broken.iter().map(|known| noted(environment, known, steps, &driven, position, None)));
         let flat = |t: &Tensor| t.reshape([all, t.numel() / all]);
         let mut slices = vec![seen, flat(&action), likelihood.reshape([all]), step.reward];
         slices.extend([
@@ -118,6 +129,7 @@ pub(super) fn collect(
         }
         (next, slices)
     });
+    let broken = whole.and_then(|_| last.pop()).map(|notes| notes.unsqueeze(0));
     let next = (slices.len() > 8).then(|| slices.pop()).flatten();
     let mut slices = slices.into_iter();
     let mut take = || slices.next().expect("as many as the body gave");
@@ -133,6 +145,7 @@ pub(super) fn collect(
         finished: take(),
         discounted: take(),
         next,
+        broken,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::environment::{Actions, Environment};
 use crate::episode_step;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::explosion::{Explosions, noted, unharmed};
 use crate::learned::Learned;
 use crate::ppo::PpoSettings;
 pub use settings::SacSettings;
@@ -56,14 +57,17 @@ pub struct Sac {
     worlds: Vec<Tensor>,
     /// The mean return of recently ended episodes, `[seeds]`.
     recent: Tensor,
+    explosions: Explosions,
     updates: u64,
 }
 
-/// What worlds did: samples `[seeds, samples, numbers]`, the worlds afterwards, and sums and numbers of ended returns.
+/// What worlds did: samples `[seeds, samples, numbers]`, the worlds afterwards, sums and numbers of ended returns, and what
+/// exploded.
 struct Acted {
     rows: Tensor,
     worlds: Vec<Tensor>,
     finished: [Tensor; 2],
+    broken: Option<Tensor>,
 }
 
 impl Sac {
@@ -103,6 +107,7 @@ impl Sac {
         };
         let worlds = episode_step::begin(&*environment, seeds * shared.worlds, device);
         let replay = Tensor::zeros([seeds, settings.replay, 2 * seen + actions + 2], device);
+        let explosions = Explosions::none(&*environment, seeds, device);
         let (recent, device) = (Tensor::zeros([seeds], device), device.clone());
         let mut sac = Sac {
             environment,
@@ -115,6 +120,7 @@ impl Sac {
             replay,
             worlds,
             recent,
+            explosions,
             updates: 0,
         };
         sac.settle(&sac.recent.clone())?;
@@ -210,9 +216,16 @@ impl Sac {
         (self.state, self.replay, self.worlds) = (state, kept, acted.worlds);
         self.updates += 1;
         let samples = self.recent.full_like(1.0) * number(filled as f64);
+        self.explosions = self.explosions.with(acted.broken.as_ref(), self.updates);
         let course = Tensor::stack(&[&loss, &self.recent, &temperature, &samples], 1);
+        let course = self.explosions.marked(&course);
         self.settle(&course)?;
         Ok(course)
+    }
+
+    /// An error that names update, step, world and body if a world exploded in an update so far. Reads.
+    pub fn check(&self) -> Result<()> {
+        self.explosions.check(&*self.environment)
     }
 
     /// All worlds act for some steps; at random until there are enough samples.
@@ -224,18 +237,26 @@ impl Sac {
         let random = self.filled(self.updates) < self.settings.warm_up_samples as u64;
         let random = Tensor::number(f64::from(u8::from(random)), &self.device);
         let none = Tensor::zeros([all], &self.device);
-        let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).collect();
-        let (last, slices) = repeat(self.shared.horizon, &carries, |carry, _| {
+        let whole = unharmed(environment, &self.worlds[..count - 1]);
+        let starts = episode_step::starts(environment, all, &self.device);
+        let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).chain(&whole).collect();
+        let (last, slices) = repeat(self.shared.horizon, &carries, |carry, position| {
             let (worlds, sums) = carry.split_at(count);
-            let seen = environment.observe(&worlds[..count - 1]);
+            let state = &worlds[..count - 1];
+            let seen = environment.observe(state);
             let drawn = networks.drawn(&weights, &seen.reshape([seeds, all / seeds, networks.seen])).action;
             let drawn = drawn.reshape([all, networks.actions]);
             let any = Tensor::rand(drawn.shape(), &self.device) * 2.0 - 1.0;
             let action = &drawn + (any - &drawn) * &random;
-            let step = episode_step::stepped(environment, worlds, &action);
+            let step = episode_step::stepped(environment, worlds, &action, starts);
             let [reward, ended] = [step.reward.unsqueeze(1), step.ended.unsqueeze(1)];
             let row = Tensor::concat(&[&seen, &action, &step.after, &reward, &ended], 1);
-            ([step.worlds, vec![&sums[0] + step.finished, &sums[1] + step.over]].concat(), vec![row])
+            let mut counted = vec![&sums[0] + step.finished, &sums[1] + step.over];
+            let steps = [state, &step.state[..]];
+            counted.extend(
+                sums[2..].iter().map(|known| noted(environment, known, steps, &action, position, None)),
+            );
+            ([step.worlds, counted].concat(), vec![row])
         });
         let (steps, width) = (self.shared.horizon, slices[0].shape()[2]);
         let rows = slices[0].reshape([steps, seeds, all / seeds, width]).permute(&[1, 0, 2, 3]);
@@ -244,6 +265,7 @@ impl Sac {
             rows: rows.reshape([seeds, steps * all / seeds, width]),
             worlds: last[..count].to_vec(),
             finished: [sum(&last[count]), sum(&last[count + 1])],
+            broken: last.get(count + 2).cloned(),
         }
     }
 
@@ -261,10 +283,12 @@ impl Sac {
 
     /// Runs everything that is recorded as one program, and keeps only the values.
     fn settle(&mut self, course: &Tensor) -> Result<()> {
-        Tensor::compute_all(&self.all().into_iter().chain([course]).collect::<Vec<_>>())?;
+        let all = self.all().into_iter().chain([course]).chain(self.explosions.tensor());
+        Tensor::compute_all(&all.collect::<Vec<_>>())?;
         for tensor in self.all_mut() {
             *tensor = tensor.detach()?;
         }
+        self.explosions = self.explosions.detach()?;
         Ok(())
     }
 

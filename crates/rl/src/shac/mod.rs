@@ -22,6 +22,7 @@ use crate::environment::{Actions, Environment};
 use crate::episode_step;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::explosion::Explosions;
 use crate::learned::Learned;
 use crate::normalizer::Normalizer;
 use crate::ppo::PpoSettings;
@@ -66,6 +67,7 @@ pub struct Shac {
     normalizer: Normalizer,
     /// The mean return of recently ended episodes, `[seeds]`.
     recent: Tensor,
+    explosions: Explosions,
     updates: u64,
     updates_in_all: u64,
 }
@@ -99,8 +101,10 @@ impl Shac {
         let critic = drawn(&networks.critic)?;
         let worlds = episode_step::begin(&*environment, seeds * shared.worlds, device);
         let normalizer = Normalizer::new(seeds, seen, device);
+        let explosions = Explosions::none(&*environment, seeds, device);
         let mut shac = Shac {
             environment,
+            explosions,
             networks,
             settings,
             shared,
@@ -192,11 +196,18 @@ impl Shac {
         if self.shared.normalize {
             self.normalizer = self.normalizer.with(&by_seed(&window.seen, self.seeds));
         }
-        (self.actor, self.critic, self.slow, self.worlds) = (actor, critic, slow, window.worlds);
         self.updates += 1;
+        self.explosions = self.explosions.with(window.broken.as_ref(), self.updates);
+        (self.actor, self.critic, self.slow, self.worlds) = (actor, critic, slow, window.worlds);
         let course = Tensor::stack(&[&loss, &self.recent, &off, &slope.squeeze(1)], 1);
+        let course = self.explosions.marked(&course);
         self.settle(&course)?;
         Ok(course)
+    }
+
+    /// An error that names update, step, world and body if a world exploded in an update so far. Reads.
+    pub fn check(&self) -> Result<()> {
+        self.explosions.check(&*self.environment)
     }
 
     /// The critic after all minibatches of a window, and its mean loss, `[seeds]`.
@@ -248,10 +259,12 @@ impl Shac {
 
     /// Runs everything that is recorded as one program, and keeps only the values.
     fn settle(&mut self, course: &Tensor) -> Result<()> {
-        Tensor::compute_all(&self.all().into_iter().chain([course]).collect::<Vec<_>>())?;
+        let all = self.all().into_iter().chain([course]).chain(self.explosions.tensor());
+        Tensor::compute_all(&all.collect::<Vec<_>>())?;
         for tensor in self.all_mut() {
             *tensor = tensor.detach()?;
         }
+        self.explosions = self.explosions.detach()?;
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use farad::{Tensor, repeat};
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
 use crate::episode_step;
+use crate::explosion::{noted, unharmed};
 use crate::normalizer::Normalizer;
 use crate::samples::{by_seed, by_time};
 
@@ -67,6 +68,8 @@ pub(super) struct Window {
     pub finished: Tensor,
     /// What a reward counts: the discount to the power of the steps since the window or the episode began.
     pub share: Tensor,
+    /// What exploded, `[worlds, 2]`; only where worlds can explode.
+    pub broken: Option<Tensor>,
 }
 
 impl WindowSetting<'_> {
@@ -81,24 +84,29 @@ impl WindowSetting<'_> {
         let (layers, log) = self.networks.actor_parts(actor);
         let (deviation, actions) = (log.exp(), self.networks.actor.actions().outputs());
         let one = Tensor::ones([all], actor.device());
-        let carries: Vec<&Tensor> = worlds.iter().chain([&one]).collect();
-        let (last, slices) = repeat(self.steps, &carries, |carry, _| {
+        let whole = unharmed(self.environment, &worlds[..count - 1]);
+        let carries: Vec<&Tensor> = worlds.iter().chain([&one]).chain(&whole).collect();
+        let (last, slices) = repeat(self.steps, &carries, |carry, position| {
             let (worlds, share) = (&carry[..count], &carry[count]);
             let seen = self.environment.observe(&worlds[..count - 1]);
             let scaled = self.scaled(&seen.reshape([seeds, all / seeds, seen.shape()[1]]));
             let mean = self.networks.actor.act(&layers, &scaled);
             let noise = Tensor::randn(mean.shape(), mean.device());
             let action = (mean + noise * &deviation).tanh().reshape([all, actions]);
-            let step = episode_step::stepped(self.environment, worlds, &action);
+            let step = episode_step::stepped(self.environment, worlds, &action, None);
+            let steps = [&worlds[..count - 1], &step.state[..]];
+            let broken = carry[count + 1..].iter();
+            let broken = broken.map(|known| noted(self.environment, known, steps, &action, position, None));
+            let broken = broken.collect();
             let next = (1.0 - &step.over) * share * self.discount + &step.over;
             let rewards = step.reward * self.gain;
             let slices = vec![seen, step.after, rewards, step.ended, step.over, step.finished, share.clone()];
-            ([step.worlds, vec![next]].concat(), slices)
+            ([step.worlds, vec![next], broken].concat(), slices)
         });
         let [seen, after, rewards, ended, over, finished, share] =
             [0, 1, 2, 3, 4, 5, 6].map(|n| slices[n].clone());
-        let worlds = last[..count].to_vec();
-        Window { worlds, seen, after, rewards, ended, over, finished, share }
+        let (worlds, broken) = (last[..count].to_vec(), last.get(count + 1).map(Tensor::stop_gradient));
+        Window { worlds, seen, after, rewards, ended, over, finished, share, broken }
     }
 
     /// The values that a critic of these numbers gives to what follows every step, `[time, worlds]`: 0 after a terminal state.

@@ -20,6 +20,10 @@ pub trait Algorithm: Send {
     /// One update, or one generation: returns its statistics, without waiting for them.
     fn update(&mut self) -> Result<Tensor>;
 
+    /// An error that names update, step, world and body if a world exploded so far. The statistics of such an agent are not
+    /// finite. Reads.
+    fn check(&self) -> Result<()>;
+
     /// The names of the columns.
     fn columns(&self) -> &'static [&'static str];
 
@@ -51,6 +55,10 @@ macro_rules! algorithm {
         impl Algorithm for $type {
             fn update(&mut self) -> Result<Tensor> {
                 <$type>::update(self)
+            }
+
+            fn check(&self) -> Result<()> {
+                <$type>::check(self)
             }
 
             fn columns(&self) -> &'static [&'static str] {

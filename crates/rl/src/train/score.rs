@@ -20,7 +20,7 @@ pub struct ReturnScore {
 
 impl ReturnScore {
     /// The scores of every agent, over `episodes` episodes each, from starts that depend on this seed. Does not
-    /// advance the device's own random numbers.
+    /// advance the device's own random numbers. An error if a world exploded.
     pub fn of(
         environment: &dyn Environment,
         agents: &Agents,
@@ -33,7 +33,8 @@ impl ReturnScore {
         let totals = tried(environment, agents, episodes, None, device);
         device.set_random_state(random);
         let all: Vec<&Tensor> = [&totals.returns, &totals.lengths].into_iter().chain(&totals.ahead).collect();
-        Tensor::compute_all(&all)?;
+        Tensor::compute_all(&all.iter().copied().chain(&totals.broken).collect::<Vec<_>>())?;
+        totals.check(environment)?;
         let numbers = all.into_iter().map(Tensor::to_vec::<f32>).collect::<Result<Vec<_>>>()?;
         let own = |n: usize, agent: usize| numbers[n][agent * episodes..][..episodes].to_vec();
         let score = |agent: usize| ReturnScore {

@@ -155,7 +155,13 @@ impl Trainee for AgentsInTraining {
         Ok(Some(Validation { goodness, later_wins: true, cells }))
     }
 
+    fn check(&self, losses: &[f32]) -> Result<()> {
+        if losses.iter().all(|loss| loss.is_finite()) { Ok(()) } else { self.algorithm.check() }
+    }
+
     fn gather(&mut self) -> Result<()> {
+        // A row of the log may be due later than a checkpoint.
+        self.algorithm.check()?;
         self.algorithm.gather()
     }
 

@@ -265,6 +265,7 @@ impl<T: Trainee + ?Sized> Training<T> {
                 true => self.losses = self.group.all_gather(&self.losses)?.concat(),
                 false => self.group.all_reduce(&mut self.losses, Combine::Mean)?,
             }
+            self.trainee.check(&self.losses)?;
             self.check_losses(at)?;
             let seen = if at == self.step { validation.take() } else { None };
             let row = self.trainee.row(at, Some(&self.losses), seen);
