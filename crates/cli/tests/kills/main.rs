@@ -18,7 +18,7 @@ use folder::{Folder, events};
 use same::assert_same;
 
 /// A kind of training: its name, and how it is started. All take seconds.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
     (
         "checkerboard",
         "train checkerboard --device cpu --updates 70 --set height=8 --set width=8 --set steps=6 \
