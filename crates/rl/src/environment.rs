@@ -102,6 +102,11 @@ pub trait Environment: Send + Sync {
     /// The observations, `[worlds, observations]`.
     fn observe(&self, state: &[Tensor]) -> Tensor;
 
+    /// Channels, height and width, if observations are pictures: numbers from 0 to 1, channel by channel and row by row.
+    fn image(&self) -> Option<[usize; 3]> {
+        None
+    }
+
     /// One step of all worlds. The caller replaces the states of worlds that have ended.
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition;
 

@@ -36,6 +36,10 @@ pub enum RlError {
         "controller: not a controller: {name}: it has no thresholds for its inputs, or more than one output"
     )]
     NoController { name: String },
+    #[error(
+        "images: agents cannot see pictures of this world: {world}\nhelp: cartpole-swingup has pictures; leave --set images=true out for others"
+    )]
+    NoImages { world: String },
     #[error("film: this world cannot be drawn")]
     NoScene,
     #[error(

@@ -7,6 +7,7 @@ use farad_rl::{CartPole, CartPoleSwingUp, Environment, Pendulum};
 
 const WORLDS: usize = 64;
 const STEPS: usize = 60;
+const SWING_UP: CartPoleSwingUp = CartPoleSwingUp { images: false };
 
 /// The cart-pole as published: the next state, and whether the episode is over.
 fn cart_pole(state: [f64; 4], right: bool) -> ([f64; 4], bool) {
@@ -118,7 +119,7 @@ fn pendulum_is_that_of_gym() {
 fn swing_up_is_a_cart_pole_that_hangs_on_a_track_with_ends() {
     let device = Device::cpu();
     device.seed(5);
-    let mut state = CartPoleSwingUp.begin(WORLDS, &device);
+    let mut state = SWING_UP.begin(WORLDS, &device);
     for start in column(&state) {
         assert!(
             (start[2] - PI).abs() <= 0.0501 && [0, 1, 3].iter().all(|&n| start[n].abs() <= 0.05),
@@ -139,7 +140,7 @@ fn swing_up_is_a_cart_pole_that_hangs_on_a_track_with_ends() {
             }
         };
         let shares: Vec<f32> = (0..WORLDS).map(share).collect();
-        let next = CartPoleSwingUp.step(&state, &Tensor::from_vec(shares.clone(), [WORLDS, 1], &device));
+        let next = SWING_UP.step(&state, &Tensor::from_vec(shares.clone(), [WORLDS, 1], &device));
         let (before, after) = (column(&state), column(&next.state));
         let rewards = next.reward.to_vec::<f32>().unwrap();
         assert!(next.ended.to_vec::<bool>().unwrap().iter().all(|&ended| !ended));
@@ -156,7 +157,7 @@ fn swing_up_is_a_cart_pole_that_hangs_on_a_track_with_ends() {
             assert!(after[world][0].abs() <= 2.4001);
             stopped += usize::from(wanted[0].abs() == 2.4 && wanted[1] == 0.0);
         }
-        let seen = CartPoleSwingUp.observe(&next.state).to_vec::<f32>().unwrap();
+        let seen = SWING_UP.observe(&next.state).to_vec::<f32>().unwrap();
         for (seen, state) in seen.chunks(5).zip(&after) {
             let wanted = [state[0], state[1], state[2].cos(), state[2].sin(), state[3]];
             assert!(seen.iter().zip(wanted).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-5), "{seen:?}");
@@ -164,4 +165,38 @@ fn swing_up_is_a_cart_pole_that_hangs_on_a_track_with_ends() {
         state = next.state;
     }
     assert!(stopped > 100, "{stopped}");
+}
+
+/// Pictures show cart and pole where they are: brightness and its middle, and one picture pixel by pixel.
+#[test]
+fn pictures_of_swing_up_show_cart_and_pole() {
+    let device = Device::cpu();
+    let seer = CartPoleSwingUp { images: true };
+    assert_eq!((seer.observations(), seer.image()), (1024, Some([1, 32, 32])));
+    let states = [[0.0f32, 1.0, 0.0, 2.0], [1.2, -3.0, 0.0, 0.0], [-1.0, 0.0, PI as f32 / 2.0, 0.0]];
+    let state = Tensor::from_vec(states.concat(), [3, 4], &device);
+    let seen = seer.observe(&[state]).to_vec::<f32>().unwrap();
+    let meters = 5.2 / 32.0;
+    for (picture, state) in seen.chunks(1024).zip(states) {
+        assert!(picture.iter().all(|x| (0.0..=1.0).contains(x)));
+        let at = |n: usize| ((n % 32) as f64 - 15.5, 15.5 - (n / 32) as f64);
+        // What is brighter than the cart is mostly pole.
+        let pole: Vec<(f64, f64)> =
+            (0..1024).filter(|&n| picture[n] > 0.6).map(|n| (at(n).0 * meters, at(n).1 * meters)).collect();
+        assert!(pole.len() >= 5, "{}", pole.len());
+        for (x, y) in pole {
+            let (x, angle) = (x - f64::from(state[0]), f64::from(state[2]));
+            let along = x * angle.sin() + y * angle.cos();
+            let aside = x * angle.cos() - y * angle.sin();
+            assert!((-0.2..1.1).contains(&along) && aside.abs() < 0.16, "{x} {y}");
+        }
+        // What is as gray as the cart stands where the cart is.
+        let gray: Vec<f64> =
+            (0..1024).filter(|&n| (picture[n] - 0.5).abs() < 0.01).map(|n| at(n).0).collect();
+        let middle = gray.iter().sum::<f64>() / gray.len() as f64 * meters;
+        assert!(gray.len() >= 2 && (middle - f64::from(state[0])).abs() < 0.4, "{middle}");
+    }
+    // The speeds of the first state are not seen.
+    let still = seer.observe(&[Tensor::from_vec(vec![0.0f32; 4], [1, 4], &device)]).to_vec::<f32>().unwrap();
+    assert_eq!(still, seen[..1024]);
 }

@@ -140,9 +140,13 @@ impl NormedSilu {
     }
 
     pub fn apply(&self, weights: &[Tensor], x: &Tensor) -> Tensor {
-        let size = (x.square().mean_axes(kept([-1])) + SMALL).rsqrt();
-        (x * size * &weights[self.scale]).silu()
+        normed_silu(x, &x.square().mean_axes(kept([-1])), &weights[self.scale])
     }
+}
+
+/// Numbers divided by the root of a mean square, times factors, through SiLU.
+pub(super) fn normed_silu(x: &Tensor, square: &Tensor, scale: &Tensor) -> Tensor {
+    (x * (square + SMALL).rsqrt() * scale).silu()
 }
 
 /// Hidden layers: each is linear, normalized, and goes through SiLU.

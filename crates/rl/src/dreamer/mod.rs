@@ -7,6 +7,7 @@
 //! Invariant: an update depends only on the tensors that [`Dreamer::tensors`] returns, the device's random numbers and
 //! the number of updates before it. Start at [`Dreamer::update`].
 
+mod image;
 mod layers;
 mod learn;
 mod network;
@@ -15,6 +16,7 @@ mod policy;
 mod replay;
 mod returns;
 mod rssm;
+mod scenes;
 mod settings;
 mod symlog;
 #[cfg(test)]
@@ -36,6 +38,7 @@ use learn::{DreamerState, DreamerStep};
 pub use network::DreamerNetwork;
 use optimizer::LearnedRow;
 use replay::{StepRow, extended, sequences};
+use scenes::Scenes;
 pub use settings::{DREAMER_SIZES, DreamerSettings, DreamerSize};
 use symlog::TwoHot;
 
@@ -88,6 +91,8 @@ pub struct Dreamer {
     device: Device,
     bins: TwoHot,
     row: StepRow,
+    /// How states are remembered instead of what was seen of them, if that is pictures.
+    scenes: Option<Scenes>,
     state: DreamerState,
     /// The newest steps of every world, the newest last: `[seeds, worlds, capacity, numbers]`.
     replay: Tensor,
@@ -129,14 +134,16 @@ impl Dreamer {
             return Err(RlError::SmallMemory { replay: replays.replay, samples }.into());
         }
         let network = DreamerNetwork::new(&*environment, size);
-        let row = StepRow { seen: environment.observations(), actions: network.actions };
+        let all = seeds * shared.worlds;
+        let mut worlds = environment.begin(all, device);
+        let scenes = environment.image().map(|_| Scenes::of(&worlds));
+        let seen = scenes.as_ref().map_or(environment.observations(), Scenes::width);
+        let row = StepRow { seen, actions: network.actions };
         let weights = ActorCritic::packed(&network.layout.init(seeds, device)?);
         let critic = network.layout.numbers_from(network.critic_from);
         let slow = weights.narrow(1, network.numbers() - critic, critic);
         let range = Tensor::zeros([seeds, 2], device);
         let state = DreamerState { learned: LearnedRow::new(weights), slow, range };
-        let all = seeds * shared.worlds;
-        let mut worlds = environment.begin(all, device);
         worlds.push(Tensor::zeros([all, BESIDE], device));
         worlds.extend(network.memory(seeds, shared.worlds, device));
         let replay = Tensor::zeros([seeds, shared.worlds, capacity, row.width()], device);
@@ -154,6 +161,7 @@ impl Dreamer {
             shared,
             seeds,
             row,
+            scenes,
             state,
             replay,
             worlds,
@@ -269,8 +277,11 @@ impl Dreamer {
             entropy: self.shared.entropy,
         };
         let (time, rate) = (self.settings.sequence, number(self.shared.learning_rate * warm));
-        let (state, means) =
-            learn.learn(&self.state, &self.row.split(&rows), time, &number(step as f64), &rate)?;
+        let mut steps = self.row.split(&rows);
+        if let Some(scenes) = &self.scenes {
+            steps.seen = scenes.shown(&*self.environment, &steps.seen);
+        }
+        let (state, means) = learn.learn(&self.state, &steps, time, &number(step as f64), &rate)?;
         (self.state, self.told) = (state, means.columns());
         settle(self.state.tensors_mut().into_iter().chain([&mut self.told]).collect())
     }
@@ -302,6 +313,7 @@ impl Dreamer {
             let memory = DreamerNetwork::remembered(&latent, &action);
             let driven = network.policy.to_environment(&memory[2]);
             let step = environment.step(state, &driven);
+            let seen = self.scenes.as_ref().map_or(seen, |_| Scenes::joined(state));
             let joined = row.joined(&seen, &memory[2], [&reward, &first.cast(DType::F32), &over, &ended]);
             // What comes next: another episode, or the next step.
             let again = over.greater(0.0);

@@ -2,6 +2,7 @@
 
 use farad::Tensor;
 
+use super::image::{ImageDecoder, ImageEncoder};
 use super::layers::{Head, Hidden, WeightLayout};
 use super::policy::Policy;
 use super::rssm::{Latent, Rssm};
@@ -12,15 +13,29 @@ use crate::environment::Environment;
 /// Hidden layers of encoder, decoder and critic.
 const LAYERS: usize = 3;
 
+/// What turns observations into features.
+#[derive(Clone, Debug, PartialEq)]
+enum Encoder {
+    Numbers(Hidden),
+    Pictures(ImageEncoder),
+}
+
+/// What tells observations from features.
+#[derive(Clone, Debug, PartialEq)]
+enum Decoder {
+    Numbers(Head),
+    Pictures(ImageDecoder),
+}
+
 /// The architecture, without weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DreamerNetwork {
     pub(super) layout: WeightLayout,
     pub(super) size: DreamerSize,
     pub(super) actions: usize,
-    encoder: Hidden,
+    encoder: Encoder,
     pub(super) rssm: Rssm,
-    decoder: Head,
+    decoder: Decoder,
     pub(super) reward: Head,
     pub(super) goes_on: Head,
     pub(super) policy: Policy,
@@ -36,9 +51,18 @@ impl DreamerNetwork {
         let (seen, actions) = (environment.observations(), environment.actions());
         let (features, units) = (size.features(), size.units);
         let numbers = actions.outputs();
-        let encoder = Hidden::new(&mut layout, "encoder", seen, units, LAYERS);
-        let rssm = Rssm::new(&mut layout, size, numbers, units);
-        let decoder = Head::new(&mut layout, "decoder", [features, units, seen], LAYERS, 1.0);
+        let (encoder, encoded) = match environment.image() {
+            None => (Encoder::Numbers(Hidden::new(&mut layout, "encoder", seen, units, LAYERS)), units),
+            Some(image) => {
+                let (encoder, encoded) = ImageEncoder::new(&mut layout, image, size.depth);
+                (Encoder::Pictures(encoder), encoded)
+            }
+        };
+        let rssm = Rssm::new(&mut layout, size, numbers, encoded);
+        let decoder = match environment.image() {
+            None => Decoder::Numbers(Head::new(&mut layout, "decoder", [features, units, seen], LAYERS, 1.0)),
+            Some(image) => Decoder::Pictures(ImageDecoder::new(&mut layout, image, features, size.depth)),
+        };
         let reward = Head::new(&mut layout, "reward", [features, units, BINS], 1, 0.0);
         let goes_on = Head::new(&mut layout, "continue", [features, units, 1], 1, 1.0);
         let policy = Policy::new(&mut layout, features, units, actions);
@@ -72,12 +96,19 @@ impl DreamerNetwork {
 
     /// Features of observations `[agents, rows, observations]`.
     pub(super) fn encoded(&self, weights: &[Tensor], seen: &Tensor) -> Tensor {
-        self.encoder.apply(weights, &symlog(seen))
+        match &self.encoder {
+            Encoder::Numbers(encoder) => encoder.apply(weights, &symlog(seen)),
+            Encoder::Pictures(encoder) => encoder.apply(weights, seen),
+        }
     }
 
-    /// How far features are from telling observations, `[agents, rows]`: the sum of squares in symlog.
+    /// How far features are from telling observations, `[agents, rows]`: the sum of squares, of numbers in symlog.
     pub(super) fn reconstruction(&self, weights: &[Tensor], features: &Tensor, seen: &Tensor) -> Tensor {
-        (self.decoder.apply(weights, features) - symlog(seen)).square().sum_axes([-1])
+        let off = match &self.decoder {
+            Decoder::Numbers(decoder) => decoder.apply(weights, features) - symlog(seen),
+            Decoder::Pictures(decoder) => decoder.apply(weights, features) - seen,
+        };
+        off.square().sum_axes([-1])
     }
 
     /// How likely it is that things go on, as logits `[agents, rows]`.

@@ -11,7 +11,7 @@ use super::returns::{Course, lambda_returns, moved_range, scale};
 use super::rssm::{Latent, mixed_logs, straight_through};
 use super::symlog::{BINS, TwoHot, symlog};
 use super::*;
-use crate::environments::Pendulum;
+use crate::environments::{CartPoleSwingUp, Pendulum};
 
 fn row(numbers: &[f32], device: &Device) -> Tensor {
     Tensor::from_vec(numbers.to_vec(), [numbers.len()], device)
@@ -315,5 +315,37 @@ fn gradient_steps_keep_the_train_ratio() -> Result<()> {
     // Three updates of 16 steps until there are 40 samples; then 96 remembered steps per update, 64 per gradient step.
     let counts: Vec<u64> = (0..8).map(|updates| dreamer.gradient_steps(updates)).collect();
     assert_eq!(counts, [0, 0, 0, 1, 3, 4, 6, 7]);
+    Ok(())
+}
+
+#[test]
+fn pictures_are_seen_and_told_by_every_agent_alone() -> Result<()> {
+    let device = Device::cpu_with(Default::default());
+    farad::seed(11);
+    device.seed(11);
+    let seer = CartPoleSwingUp { images: true };
+    let network = DreamerNetwork::new(&seer, DreamerSize::of("debug").expect("it is there"));
+    let weights = network.layout.init(2, &device)?;
+    // A state that is remembered shows the same picture again.
+    let state = vec![(Tensor::rand([6, 4], &device) * 2.0 - 1.0).detach()?];
+    let scenes = Scenes::of(&state);
+    let rows = Scenes::joined(&state).reshape([2, 3, scenes.width()]);
+    let pictures = scenes.shown(&seer, &rows);
+    assert_eq!(pictures.to_vec::<f32>()?, seer.observe(&state).to_vec::<f32>()?);
+    let latent = Tensor::randn([2, 3, network.size.features()], &device).detach()?;
+    let seen = network.encoded(&weights, &pictures);
+    let off = network.reconstruction(&weights, &latent, &pictures);
+    assert_eq!((seen.shape()[..].to_vec(), off.shape()[..].to_vec()), (vec![2, 3, 128], vec![2, 3]));
+    for agent in 0..2 {
+        let one = |x: &Tensor| x.narrow(0, agent, 1);
+        let own: Vec<Tensor> = weights.iter().map(one).collect();
+        let far = (network.encoded(&own, &one(&pictures)) - one(&seen)).abs().max().item()?;
+        assert!(far < 1e-4, "agent {agent}: {far}");
+        let far =
+            (network.reconstruction(&own, &one(&latent), &one(&pictures)) - one(&off)).abs().max().item()?;
+        assert!(far < 1e-2, "agent {agent}: {far}");
+    }
+    let between = (seen.narrow(0, 0, 1) - seen.narrow(0, 1, 1)).abs().max().item()?;
+    assert!(between > 0.1, "{between}");
     Ok(())
 }

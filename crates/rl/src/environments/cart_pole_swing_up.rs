@@ -18,18 +18,55 @@ use crate::environment::{Actions, Environment, PortNames, Transition};
 /// track, and the pole keeps turning as it did. An episode is always 1,000 steps.
 ///
 /// The state is place and speed of the cart, angle and angular speed of the pole, `[worlds, 4]`. An agent sees place, speed,
-/// the angle's cosine and sine, and the angular speed. Everything starts within 0.05 of rest, with the pole hanging.
+/// the angle's cosine and sine, and the angular speed; or a gray picture of cart and pole, which does not show speeds.
+/// Everything starts within 0.05 of rest, with the pole hanging.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CartPoleSwingUp;
+pub struct CartPoleSwingUp {
+    /// Whether agents see pictures of [`CartPoleSwingUp::PIXELS`] by as many pixels.
+    pub images: bool,
+}
+
+/// Width and height of what a picture shows, in m.
+const VIEW: f64 = 5.2;
+/// Half the width and half the height of the cart in pictures, half the width of the pole, and how bright the cart is.
+const CART: [f64; 2] = [0.35, 0.18];
+const THICK: f64 = 0.1;
+const GRAY: f64 = 0.5;
 
 impl CartPoleSwingUp {
     /// Steps of an episode.
     pub const LONGEST: usize = 1000;
+    /// Width and height of pictures.
+    pub const PIXELS: usize = 32;
+
+    /// Pictures `[worlds, pixels · pixels]`: how far every pixel is from the cart, and from the line of the pole.
+    fn pictures(state: &Tensor) -> Tensor {
+        let pixels = CartPoleSwingUp::PIXELS;
+        let [place, angle] = [0, 2].map(|n| state.narrow(1, n, 1));
+        let pixel = VIEW / pixels as f64;
+        let number = Tensor::arange(pixels * pixels, state.device()).cast(DType::F32);
+        let row = (&number * (1.0 / pixels as f64)).floor();
+        let middle = 0.5 * (pixels as f64 - 1.0);
+        let [right, up] = [&number - &row * pixels as f64 - middle, middle - row].map(|x| x * pixel);
+        let off = right - place;
+        let share = |distance: Tensor| (0.5 - distance * (1.0 / pixel)).clamp(0.0, 1.0);
+        let cart = share((off.abs() - CART[0]).maximum(up.abs() - CART[1]));
+        // The pole is a line of 1 m from the middle of the cart.
+        let (sin, cos) = (angle.sin(), angle.cos());
+        let along = (&off * &sin + &up * &cos).clamp(0.0, 1.0);
+        let aside = ((&off - &along * &sin).square() + (&up - &along * &cos).square()).sqrt();
+        let pole = share(aside - THICK);
+        cart * GRAY * (1.0 - &pole) + pole
+    }
 }
 
 impl Environment for CartPoleSwingUp {
     fn observations(&self) -> usize {
-        5
+        self.image().map_or(5, |sizes| sizes.iter().product())
+    }
+
+    fn image(&self) -> Option<[usize; 3]> {
+        self.images.then_some([1, CartPoleSwingUp::PIXELS, CartPoleSwingUp::PIXELS])
     }
 
     fn actions(&self) -> Actions {
@@ -46,6 +83,9 @@ impl Environment for CartPoleSwingUp {
     }
 
     fn observe(&self, state: &[Tensor]) -> Tensor {
+        if self.images {
+            return CartPoleSwingUp::pictures(&state[0]);
+        }
         let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| state[0].narrow(1, n, 1));
         Tensor::concat(&[&place, &speed, &angle.cos(), &angle.sin(), &turning], 1)
     }

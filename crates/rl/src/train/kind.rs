@@ -15,7 +15,7 @@ use super::table::{NamedWorld, WORLDS};
 use super::trainee::AgentsInTraining;
 use crate::environment::Environment;
 use crate::episodes::Agents;
-use crate::error::stored;
+use crate::error::{RlError, stored};
 
 /// The kind of run folder of agents, in `config.toml` and checkpoints.
 pub const KIND: &str = "rl";
@@ -133,7 +133,11 @@ fn world_named(name: &str) -> Result<&'static NamedWorld> {
 
 /// The world of a training, on a device.
 pub fn environment_of(settings: &Settings, device: &Device) -> Result<Arc<dyn Environment>> {
-    (world_named(&settings.world)?.make)(settings, device)
+    let environment = (world_named(&settings.world)?.make)(settings, device)?;
+    if settings.images && environment.image().is_none() {
+        return Err(RlError::NoImages { world: settings.world.clone() }.into());
+    }
+    Ok(environment)
 }
 
 /// The same, with the run's own copy of the world, if it has one.

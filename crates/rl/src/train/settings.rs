@@ -26,6 +26,7 @@ farad::train::settings! {
         updates: u64 = 100, Takes::from(1), "Total updates or generations.";
         validation: usize = 100, Takes::Whole(1, 1 << 16), "Episodes per validation and agent.";
         episodes: usize = 100, Takes::Whole(1, 1 << 20), "Episodes that an agent is judged on.";
+        images: bool = false, Takes::Truth, "Whether agents see pictures of 32 × 32 pixels instead of numbers, where the world has them.";
         goal: Vec<f64> = vec![], Takes::Numbers, "Training ends when the best validation of every agent reaches this return; without it, never.";
         ..ppo: PpoSettings, "What PPO is made of.";
         ..sac: SacSettings, "What SAC is made of, beside the worlds, horizon, hidden layers, learning rate and discount of PPO.";

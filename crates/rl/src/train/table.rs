@@ -68,7 +68,7 @@ pub const WORLDS: [NamedWorld; 9] = [
     NamedWorld {
         name: "cartpole-swingup",
         about: "a cart that is pushed so that its hanging pole swings up and stands (1,000 steps, at most 1 each)",
-        make: |_, _| Ok(Arc::new(CartPoleSwingUp)),
+        make: |settings, _| Ok(Arc::new(CartPoleSwingUp { images: settings.images })),
         usual: |settings| {
             let (ppo, evolution) = (&mut settings.ppo, &mut settings.evolution);
             (ppo.worlds, ppo.horizon, ppo.epochs, ppo.learning_rate) = (64, 64, 8, 1e-3);
