@@ -11,7 +11,9 @@ fused kernels and runs them.
 
 from __future__ import annotations
 
-from . import _array
+import os
+
+from . import _array, _farad
 from ._errors import DeviceError, FaradError, FileError, OpError, OutOfMemoryError
 from ._farad import (
     Array,
@@ -31,7 +33,7 @@ from ._farad import (
 
 _array.install()
 
-from . import array_api, data, linalg, logic, nn, onnx, optim, random  # noqa: E402
+from . import array_api, data, linalg, logic, nn, onnx, optim, random, schedule  # noqa: E402
 from ._creation import array  # noqa: E402
 from ._dtypes import bfloat16, float16  # noqa: E402
 from . import _habits, _numpy  # noqa: E402
@@ -59,3 +61,6 @@ _functions()
 _habits.install()
 _numpy.install()
 del _functions
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_farad.forked)

@@ -46,12 +46,16 @@ log1p = _method("log1p", "`ln(1 + x)`, right also for small elements.")
 log2 = _method("log2", "Logarithm to base 2.")
 negative = _method("negative", "`-x`.")
 reciprocal = _method("reciprocal", "1 divided by each element.")
-round = _method("round", "Nearest integer, ties to even.")
 sign = _method("sign", "-1, 0 or 1 by the sign.")
 sin = _method("sin", "Sine.")
 sqrt = _method("sqrt", "Square root.")
 square = _method("square", "`x · x`.")
 tanh = _method("tanh", "Hyperbolic tangent.")
+
+
+def round(x: Array, /, decimals: int = 0) -> Array:
+    """Nearest number with so many decimals, ties to even."""
+    return _array(x).round(decimals)
 
 
 def positive(x: Array, /) -> Array:

@@ -151,8 +151,8 @@ class Array:
         """Largest integer not above each element."""
     def ceil(self) -> Array:
         """Smallest integer not below each element."""
-    def round(self) -> Array:
-        """Nearest integer, ties to even."""
+    def round(self, decimals: Any = 0) -> Array:
+        """Nearest number with so many decimals, ties to even."""
     def log1p(self) -> Array:
         """`ln(1 + x)`, right also for small elements."""
     def expm1(self) -> Array:
@@ -367,24 +367,30 @@ class Array:
         """Channels as finer pixels: `[n, c · f², h, w]` gives `[n, c, h · f, w · f]`."""
     def attention(self, keys: Any, values: Any, causal: Any = False, scale: Any = None, mask: Any = None, dropout: Any = 0.0) -> Array:
         """Attention of queries `[.., heads, queries, width]` to keys and values."""
-    def cross_entropy(self, labels: Any) -> Array:
-        """Cross entropy of logits `[batch, classes]` with labels `[batch]`."""
-    def negative_log_likelihood(self, labels: Any) -> Array:
+    def cross_entropy(self, labels: Any, smoothing: Any = 0.0, weights: Any = None, ignore: Any = None, reduction: Any = 'mean') -> Array:
+        """Cross entropy of logits `[batch, classes]` with labels `[batch]`, or with probabilities `[batch, classes]`."""
+    def negative_log_likelihood(self, labels: Any, weights: Any = None, ignore: Any = None, reduction: Any = 'mean') -> Array:
         """Mean of the negative logarithms at the labels."""
-    def mean_squared_error(self, target: Any) -> Array:
+    def mean_squared_error(self, target: Any, reduction: Any = 'mean') -> Array:
         """Mean of squared differences."""
-    def mean_absolute_error(self, target: Any) -> Array:
+    def mean_absolute_error(self, target: Any, reduction: Any = 'mean') -> Array:
         """Mean of differences without their signs."""
-    def huber(self, target: Any, delta: Any = 1.0) -> Array:
+    def huber(self, target: Any, delta: Any = 1.0, reduction: Any = 'mean') -> Array:
         """Squares for small differences, straight lines beyond `delta`."""
-    def smooth_l1(self, target: Any, beta: Any = 1.0) -> Array:
+    def smooth_l1(self, target: Any, beta: Any = 1.0, reduction: Any = 'mean') -> Array:
         """As `huber`, divided by `beta`."""
-    def binary_cross_entropy(self, target: Any) -> Array:
+    def binary_cross_entropy(self, target: Any, weights: Any = None, reduction: Any = 'mean') -> Array:
         """Cross entropy of probabilities with targets between 0 and 1."""
-    def binary_cross_entropy_with_logits(self, target: Any) -> Array:
+    def binary_cross_entropy_with_logits(self, target: Any, weights: Any = None, positive_weights: Any = None, reduction: Any = 'mean') -> Array:
         """Cross entropy of logits with targets between 0 and 1."""
-    def kl_divergence(self, target: Any) -> Array:
-        """Divergence of log-probabilities from targets."""
+    def focal(self, target: Any, alpha: Any = 0.25, gamma: Any = 2.0, reduction: Any = 'mean') -> Array:
+        """Focal loss of logits: confident right answers count little. `alpha=None` weighs yes and no alike."""
+    def kl_divergence(self, target: Any, log_target: Any = False, batch_mean: Any = False, reduction: Any = 'mean') -> Array:
+        """Divergence of log-probabilities from targets. `batch_mean` divides the sum by the samples."""
+    def cosine_embedding(self, other: Any, target: Any, margin: Any = 0.0, reduction: Any = 'mean') -> Array:
+        """Pairs of vectors `[batch, width]`: a target of 1 brings their directions together, -1 drives them apart."""
+    def hinge_embedding(self, target: Any, margin: Any = 1.0, reduction: Any = 'mean') -> Array:
+        """Distances: a target of 1 makes them small, -1 drives them apart up to a margin."""
     def reshape(self, *shape: Any) -> Array:
         """The elements in another shape, row by row; one size may be -1."""
     def transpose(self, *axes: Any) -> Array:
@@ -397,7 +403,7 @@ class Layer:
     def state_dict(self) -> dict[str, Array]: ...
 
 class Optimizer:
-    learning_rate: float | None
+    learning_rate: float
     parameters: list[Parameter]
     def step(self, loss: Array) -> None: ...
     def apply(self, gradients: Sequence[Array]) -> None: ...
@@ -405,6 +411,31 @@ class Optimizer:
     def overflows(self) -> int: ...
     def state_dict(self) -> dict[str, Array]: ...
     def load_state_dict(self, state: dict[str, Array]) -> None: ...
+
+class WeightAverage:
+    values: list[Array]
+    def __init__(self, parameters: Sequence[Parameter], decay: float = 0.999, warmup: bool = False) -> None: ...
+    def update(self) -> None: ...
+    def __enter__(self) -> WeightAverage: ...
+    def __exit__(self, *what: Any) -> None: ...
+    def state_dict(self) -> dict[str, Array]: ...
+    def load_state_dict(self, state: dict[str, Array]) -> None: ...
+
+class Accumulator:
+    batches: int
+    def add(self, gradients: Sequence[Array]) -> None: ...
+    def take(self) -> list[Array]: ...
+
+class Schedule:
+    def rate(self, step: int) -> float: ...
+    def __call__(self, step: int) -> float: ...
+
+class Plateau:
+    rate: float
+    state: tuple[float, float | None, int, int]
+    def __init__(self, rate: float, factor: float = 0.1, patience: int = 10, threshold: float = 1e-4, absolute: bool = False,
+                 cooldown: int = 0, minimum: float = 0.0, larger_is_better: bool = False) -> None: ...
+    def observe(self, metric: float) -> float: ...
 
 class Circuit:
     name: str
@@ -444,7 +475,7 @@ class DataSet:
     def __len__(self) -> int: ...
 
 class DataLoader:
-    def __init__(self, dataset: DataSet, batch: int, shuffle: int | None = None, drop_last: bool = False,
+    def __init__(self, dataset: DataSet | tuple[Any, Any], batch: int, shuffle: int | bool | None = None, drop_last: bool = False,
                  workers: int | None = None, device: Device | str | None = None) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Array, Array]]: ...

@@ -109,7 +109,7 @@ LAYERS_INSTEAD = {
     "init": "layer.weight.value = array", "utils": "clip_norm=… of an optimizer", "DataParallel": "farad train --ranks",
 }
 OPTIMIZERS_INSTEAD = {
-    "SGD": "optim.Sgd", "RMSprop": "optim.RmsProp", "NAdam": "optim.AdamW", "lr_scheduler": "opt.learning_rate = number before a step",
+    "SGD": "optim.Sgd", "RMSprop": "optim.RmsProp", "NAdam": "optim.AdamW", "lr_scheduler": "farad.schedule, as optim.AdamW(p, schedule=…)",
 }
 MODULES_INSTEAD = {
     "zero_grad": "nothing: gradients are not kept", "cuda": "model.to('gpu')", "cpu": "model.to('cpu')", "half": "with fd.mixed()",
@@ -241,6 +241,8 @@ def _missing(x: Array, name: str) -> Any:
         raise AttributeError(f"'Array' has no attribute '{name}'\nhelp: write {told}; nothing is changed in place")
     if name not in INSTEAD and hasattr(numpy.ndarray, name):
         raise AttributeError(f"'Array' has no attribute '{name}'\nhelp: write np.asarray(x).{name}")
+    if name not in INSTEAD and callable(getattr(numpy, name, None)):
+        raise AttributeError(f"'Array' has no attribute '{name}'\nhelp: write np.{name}(x): it reads the array")
     raise hint("'Array'", name, INSTEAD)
 
 

@@ -147,9 +147,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min:
 
 
 def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    if out is not None or decimals:
-        return NotImplemented
-    return elementwise.round(a)
+    return NotImplemented if out is not None else a.round(decimals)
 
 
 def _reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import _farad
-from ._farad import Optimizer
+from . import schedule
+from ._farad import Accumulator, Optimizer, WeightAverage
 
 
 def _optimizer_class(name: str, arguments: str, about: str) -> type:
@@ -54,4 +55,4 @@ def _missing(optimizer: Any, name: str) -> Any:
 
 Optimizer.__getattr__ = _missing
 
-__all__ = ["Optimizer", *OPTIMIZERS]
+__all__ = ["Accumulator", "Optimizer", "WeightAverage", "schedule", *OPTIMIZERS]

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a wrong type is a `TypeError` before any op is recorded.
 
+use farad::loss::Reduction;
 use farad::{Axes, FREE, PerAxis, Sizes};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -108,6 +109,24 @@ impl<const N: usize> PerAxis<N> for EachAxis {
             _ => self.0.clone().try_into().unwrap_or_else(|_| {
                 panic!("options: one number, or one for each axis: {:?} ({} vs {N})", self.0, self.0.len())
             }),
+        }
+    }
+}
+
+/// What becomes of the losses of single samples: `mean`, `sum` or `none`.
+pub struct ReductionArg(pub Reduction);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for ReductionArg {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<ReductionArg> {
+        match object.extract::<String>()?.as_str() {
+            "mean" => Ok(ReductionArg(Reduction::Mean)),
+            "sum" => Ok(ReductionArg(Reduction::Sum)),
+            "none" => Ok(ReductionArg(Reduction::None)),
+            other => {
+                Err(PyValueError::new_err(format!("reduction: mean, sum or none is wanted, not {other:?}")))
+            }
         }
     }
 }

@@ -7,13 +7,14 @@ use farad::{DType, Part, Tensor};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PySlice, PyTuple};
 
 use crate::device::{DeviceArg, PyDevice};
 use crate::dtype::PyDType;
 use crate::errors::{detached, guarded};
 use crate::host::HostMemory;
 use crate::operand::{Beside, met};
+use crate::parameter::PyParameter;
 
 /// An array of numbers on a device. Lazy: ops record, and reading a result computes it.
 ///
@@ -73,12 +74,31 @@ fn arithmetic(
     number: fn(&Tensor, f64) -> Tensor,
 ) -> Answer {
     match other.extract::<Beside>() {
+        Ok(Beside::Number(value)) if x.dtype() == DType::Bool && !other.is_instance_of::<PyBool>() => {
+            let dtype = if is_fraction(other)? { DType::F32 } else { DType::I32 };
+            guarded(|| number(&x.cast(dtype), value)).map(answered)
+        }
         Ok(Beside::Number(value)) => guarded(|| number(x, value)).map(answered),
         Ok(other) => {
             let (a, b) = guarded(|| met(x.clone(), other.tensor(x)))?;
             guarded(|| tensors(&a, &b)).map(answered)
         }
         Err(_) => Ok(Answered(None)),
+    }
+}
+
+/// Whether a number is a float, of Python or of numpy.
+fn is_fraction(number: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(number.is_instance_of::<PyFloat>()
+        || (number.hasattr("dtype")?
+            && number.getattr("dtype")?.getattr("kind")?.extract::<String>()? == "f"))
+}
+
+/// An operand of a matrix product: no number.
+fn factor(other: &Bound<'_, PyAny>) -> PyResult<Beside> {
+    match other.extract::<Beside>()? {
+        Beside::Number(_) | Beside::Long(_) => Err(PyTypeError::new_err("matmul: a number is no matrix")),
+        other => Ok(other),
     }
 }
 
@@ -140,14 +160,12 @@ impl PyArray {
         PyDevice { device: self.tensor.device().clone() }
     }
 
-    /// The matrix with its two axes swapped.
+    /// The axes in reverse order: of a matrix, its two axes swapped.
     #[getter]
     #[allow(non_snake_case)]
     fn T(&self) -> PyResult<PyArray> {
-        if self.tensor.rank() != 2 {
-            return Err(PyTypeError::new_err(format!("T: not a matrix: {}", self.tensor.shape())));
-        }
-        Ok(guarded(|| self.tensor.transpose(0, 1))?.into())
+        let order: Vec<isize> = (0..self.tensor.rank() as isize).rev().collect();
+        Ok(guarded(|| self.tensor.permute(&order))?.into())
     }
 
     /// The last two axes swapped.
@@ -176,6 +194,7 @@ impl PyArray {
 
     /// Runs what the array needs without waiting for it.
     fn compute(&self, py: Python<'_>) -> PyResult<()> {
+        crate::device::reachable(self.tensor.device())?;
         detached(py, || self.tensor.compute())
     }
 
@@ -184,15 +203,16 @@ impl PyArray {
         Ok(detached(py, || self.tensor.detach())?.into())
     }
 
-    /// The gradient of this array, which holds one number, at another array or at a list of them.
+    /// The gradient of this array, which holds one number, at another array or parameter, or at a list of them.
     fn gradient(&self, py: Python<'_>, at: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        if let Ok(one) = at.cast::<PyArray>() {
-            let x = one.borrow().tensor.clone();
+        if let Some(x) = held(at) {
             return Ok(Py::new(py, PyArray::from(detached(py, || self.tensor.gradient(&x))?))?.into_any());
         }
+        let wrong = || PyTypeError::new_err("gradient: an array, a parameter, or a list of them is wanted");
         let all: Vec<Tensor> = at
-            .try_iter()?
-            .map(|item| Ok(item?.cast::<PyArray>()?.borrow().tensor.clone()))
+            .try_iter()
+            .map_err(|_| wrong())?
+            .map(|item| held(&item?).ok_or_else(wrong))
             .collect::<PyResult<_>>()?;
         let wrt: Vec<&Tensor> = all.iter().collect();
         let found = detached(py, || self.tensor.gradients_at(&wrt))?;
@@ -285,17 +305,21 @@ impl PyArray {
     }
 
     fn __matmul__(&self, other: &Bound<'_, PyAny>) -> Answer {
-        let Ok(Beside::Tensor(other)) = other.extract::<Beside>() else { return Ok(Answered(None)) };
+        let Ok(other) = factor(other) else { return Ok(Answered(None)) };
         guarded(|| {
-            let (a, b) = met(self.tensor.clone(), other);
+            let (a, b) = met(self.tensor.clone(), other.tensor(&self.tensor));
             a.matmul(&b)
         })
         .map(answered)
     }
 
     fn __rmatmul__(&self, other: &Bound<'_, PyAny>) -> Answer {
-        let Ok(Beside::Tensor(other)) = other.extract::<Beside>() else { return Ok(Answered(None)) };
-        guarded(|| other.matmul(&self.tensor)).map(answered)
+        let Ok(other) = factor(other) else { return Ok(Answered(None)) };
+        guarded(|| {
+            let (a, b) = met(other.tensor(&self.tensor), self.tensor.clone());
+            a.matmul(&b)
+        })
+        .map(answered)
     }
 
     fn __and__(&self, other: &Bound<'_, PyAny>) -> Answer {
@@ -426,13 +450,17 @@ impl PyArray {
 impl PyArray {
     fn bytes(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let tensor = &self.tensor;
+        crate::device::reachable(tensor.device())?;
         detached(py, || Ok(tensor.read()?.wait()?))
     }
 
     /// The only element, for conversions to Python's numbers.
     fn single(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         if self.tensor.numel() != 1 {
-            let text = format!("an array with {} elements is no single number", self.tensor.numel());
+            let text = format!(
+                "an array with {} elements is no single number\nhelp: x.any(), x.all(), or fd.where",
+                self.tensor.numel()
+            );
             return Err(PyTypeError::new_err(text));
         }
         self.item(py)
@@ -546,6 +574,20 @@ fn basic(x: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     .map(Some)
 }
 
+/// An array of numpy where arrays live that do not say so.
+fn settled(tensor: Tensor) -> PyResult<Tensor> {
+    let device = crate::device::default_device();
+    guarded(|| tensor.to_device(&device))?.map_err(crate::errors::raised)
+}
+
+/// The tensor of an array or of a parameter.
+fn held(object: &Bound<'_, PyAny>) -> Option<Tensor> {
+    if let Ok(array) = object.cast::<PyArray>() {
+        return Some(array.borrow().tensor.clone());
+    }
+    Some(object.cast::<PyParameter>().ok()?.get().parameter.value())
+}
+
 /// An array as an argument.
 pub struct ArrayArg(pub Tensor);
 
@@ -558,6 +600,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ArrayArg {
         }
         match object.extract::<Beside>() {
             Ok(Beside::Tensor(tensor)) => Ok(ArrayArg(tensor)),
+            Ok(Beside::Host(tensor)) => Ok(ArrayArg(settled(tensor)?)),
             _ => Err(PyTypeError::new_err(format!(
                 "an array is wanted here, not {}",
                 object.get_type().name()?

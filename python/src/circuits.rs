@@ -62,6 +62,11 @@ impl PyCircuit {
         self.circuit.to_json()
     }
 
+    fn __reduce__(slf: PyRef<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
+        let make = slf.py().get_type::<PyCircuit>().getattr("from_json")?;
+        Ok((make.unbind(), (slf.circuit.to_json(),)))
+    }
+
     /// Writes its circuit file.
     fn save(&self, path: PathBuf) -> PyResult<()> {
         self.circuit.write(path).map_err(|error| Exception::File.with(error.to_string()))

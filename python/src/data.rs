@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use farad::data::{self, Batches, DataLoader, Dataset, Split, TensorSet};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyTuple};
 
 use crate::array::{ArrayArg, PyArray};
 use crate::device::{DeviceArg, chosen};
@@ -90,6 +90,41 @@ impl PyDataSet {
     }
 }
 
+/// What a loader takes: a data set, or a pair of arrays.
+struct Samples(Arc<TensorSet>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Samples {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Samples> {
+        if let Ok(own) = object.cast::<PyDataSet>() {
+            return Ok(Samples(own.get().set.clone()));
+        }
+        let pair = object.cast::<PyTuple>().ok().and_then(|pair| pair.extract::<(ArrayArg, ArrayArg)>().ok());
+        let (inputs, targets) = pair.ok_or_else(|| {
+            let kind = object.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+            let help = "farad.data has data sets; (inputs, targets) is one, too";
+            PyTypeError::new_err(format!("loader: a data set is wanted, not {kind}\nhelp: {help}"))
+        })?;
+        let set = guarded(|| TensorSet::new(&inputs.0, &targets.0))?.map_err(crate::errors::raised)?;
+        Ok(Samples(Arc::new(set)))
+    }
+}
+
+/// The seed of the order: a number, or 0 for `True`; `False` is no shuffling.
+struct Shuffle(Option<u64>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Shuffle {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Shuffle> {
+        match object.cast::<PyBool>() {
+            Ok(truth) => Ok(Shuffle(truth.is_true().then_some(0))),
+            Err(_) => Ok(Shuffle(Some(object.extract()?))),
+        }
+    }
+}
+
 /// The loader between two batches, or between two epochs.
 enum LoaderStanding {
     Idle(DataLoader),
@@ -111,17 +146,17 @@ impl PyLoader {
     #[new]
     #[pyo3(signature = (dataset, batch, shuffle=None, drop_last=false, workers=None, device=None))]
     fn new(
-        dataset: &PyDataSet,
+        dataset: Samples,
         batch: usize,
-        shuffle: Option<u64>,
+        shuffle: Option<Shuffle>,
         drop_last: bool,
         workers: Option<usize>,
         device: Option<DeviceArg>,
     ) -> PyResult<PyLoader> {
-        let (set, device) = (dataset.set.clone(), chosen(device));
+        let (set, device) = (dataset.0, chosen(device));
         let loader = guarded(|| {
             let mut loader = DataLoader::new(set, batch).drop_last(drop_last).device(&device);
-            if let Some(seed) = shuffle {
+            if let Some(Shuffle(Some(seed))) = shuffle {
                 loader = loader.shuffle(seed);
             }
             match workers {

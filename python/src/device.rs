@@ -4,12 +4,13 @@
 //! asked for, its name will do.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use farad::Device;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{detached, guarded, raised};
+use crate::errors::{Exception, detached, guarded, raised};
 
 /// Where arrays live that do not say so.
 static DEFAULT: Mutex<Option<Device>> = Mutex::new(None);
@@ -17,6 +18,32 @@ static DEFAULT: Mutex<Option<Device>> = Mutex::new(None);
 /// Where arrays live that do not say so: the CPU, unless [`set_default_device`] named another.
 pub fn default_device() -> Device {
     DEFAULT.lock().unwrap_or_else(|e| e.into_inner()).clone().unwrap_or_else(Device::cpu)
+}
+
+/// Whether a GPU was opened here, and whether this process is the forked child of one that had opened a GPU.
+static GPU_USED: AtomicBool = AtomicBool::new(false);
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Python calls it in the child of a fork.
+#[pyfunction]
+pub fn forked() {
+    FORKED.store(GPU_USED.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Refuses GPUs in the forked child of a process that had opened one: the driver's threads are not here, and waiting
+/// for them would never end.
+pub fn reachable(device: &Device) -> PyResult<()> {
+    if !device.is_gpu() {
+        return Ok(());
+    }
+    GPU_USED.store(true, Ordering::Relaxed);
+    if FORKED.load(Ordering::Relaxed) { Err(refused_after_fork()) } else { Ok(()) }
+}
+
+fn refused_after_fork() -> PyErr {
+    let text = "device: this process was forked from one that had opened a GPU";
+    let help = "multiprocessing.set_start_method('spawn'), or the CPU";
+    Exception::Device.with(format!("{text}\nhelp: {help}"))
 }
 
 /// Where arrays live and work happens: the CPU or a GPU.
@@ -101,6 +128,10 @@ impl PyDevice {
         format!("Device('{}')", self.short())
     }
 
+    fn __reduce__(&self, py: Python<'_>) -> (Py<PyAny>, (String,)) {
+        (py.get_type::<PyDevice>().into_any().unbind(), (self.short(),))
+    }
+
     fn __str__(&self) -> String {
         self.short()
     }
@@ -125,11 +156,16 @@ impl<'a, 'py> FromPyObject<'a, 'py> for DeviceArg {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<DeviceArg> {
         if let Ok(own) = object.cast::<PyDevice>() {
+            reachable(&own.get().device)?;
             return Ok(DeviceArg(own.get().device.clone()));
         }
+        if FORKED.load(Ordering::Relaxed) && !object.eq("cpu")? {
+            return Err(refused_after_fork()); // opening a GPU would hang, too
+        }
         let name: String = object.extract()?;
-        let opened = object.py().detach(|| guarded(|| Device::named(&name)))?;
-        Ok(DeviceArg(opened.map_err(raised)?))
+        let opened = object.py().detach(|| guarded(|| Device::named(&name)))?.map_err(raised)?;
+        reachable(&opened)?;
+        Ok(DeviceArg(opened))
     }
 }
 
@@ -153,7 +189,12 @@ pub fn set_default_device(device: DeviceArg) {
 /// The best device there is: a GPU, or else the CPU.
 #[pyfunction]
 pub fn best_device(py: Python<'_>) -> PyResult<PyDevice> {
-    Ok(PyDevice { device: py.detach(|| guarded(Device::best))? })
+    if FORKED.load(Ordering::Relaxed) {
+        return Err(refused_after_fork());
+    }
+    let device = py.detach(|| guarded(Device::best))?;
+    reachable(&device)?;
+    Ok(PyDevice { device })
 }
 
 /// All devices, each with a name that opens it and the hardware's name.

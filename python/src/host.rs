@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::device::DeviceArg;
-use crate::device::chosen;
+use crate::device::{chosen, reachable};
 use crate::dtype::{ROWS, row_of};
 use crate::errors::{detached, guarded, raised};
 
@@ -53,6 +53,7 @@ impl HostMemory {
     /// The elements of a tensor; runs what it needs. A copy is made if it is asked for, if the device is not the CPU,
     /// and of truth values, which take a word on a device and a byte in numpy.
     pub fn of(py: Python<'_>, tensor: &Tensor, copy: bool) -> PyResult<HostMemory> {
+        reachable(tensor.device())?;
         let dtype = if tensor.dtype() == DType::BF16 { DType::F32 } else { tensor.dtype() };
         let tensor = if dtype == tensor.dtype() { tensor.clone() } else { guarded(|| tensor.cast(dtype))? };
         let interface = row_of(dtype).interface.expect("only bf16 has none");

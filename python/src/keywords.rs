@@ -9,22 +9,32 @@ use pyo3::types::{PyDict, PyTuple};
 /// The arguments of one call.
 pub struct Keywords<'py> {
     name: &'static str,
+    signature: &'static str,
     given: Bound<'py, PyDict>,
 }
 
+/// The arguments of a signature with their defaults. A comma in parentheses parts nothing.
+fn parts(signature: &'static str) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    let mut depth = 0;
+    let outside = signature.split(move |letter| {
+        depth += (letter == '(') as i32 - (letter == ')') as i32;
+        letter == ',' && depth == 0
+    });
+    outside.map(str::trim).filter(|part| !part.is_empty()).map(|part| match part.split_once('=') {
+        Some((name, default)) => (name, Some(default)),
+        None => (part, None),
+    })
+}
+
 impl<'py> Keywords<'py> {
-    /// The arguments by name. `names` is as in a Python signature: `inputs, outputs, bias=True`.
+    /// The arguments by name. `signature` is as in a Python signature: `inputs, outputs, bias=True`.
     pub fn new(
         name: &'static str,
-        names: &'static str,
+        signature: &'static str,
         positions: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Keywords<'py>> {
-        let names: Vec<&str> = names
-            .split(", ")
-            .filter_map(|name| name.split('=').next())
-            .filter(|name| !name.is_empty())
-            .collect();
+        let names: Vec<&str> = parts(signature).map(|(name, _)| name).collect();
         let wrong = |what: String| {
             PyTypeError::new_err(format!("{name}: {what}\nhelp: it takes {}", names.join(", ")))
         };
@@ -42,7 +52,7 @@ impl<'py> Keywords<'py> {
             }
             given.set_item(key, value)?;
         }
-        Ok(Keywords { name, given })
+        Ok(Keywords { name, signature, given })
     }
 
     /// An argument, if it was given and is not `None`.
@@ -68,6 +78,15 @@ impl<'py> Keywords<'py> {
         T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
     {
         Ok(self.get(name)?.unwrap_or(default))
+    }
+
+    /// A number, or the default that stands in the signature.
+    pub fn number(&self, name: &str) -> PyResult<Option<f64>> {
+        let written = || {
+            let (_, default) = parts(self.signature).find(|(own, _)| *own == name)?;
+            default?.parse().ok()
+        };
+        Ok(self.get(name)?.or_else(written))
     }
 
     /// An argument that has no default.

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod array;
+mod averages;
 mod charts;
 mod circuits;
 mod data;
@@ -25,6 +26,7 @@ mod optimizers;
 mod parameter;
 mod precision;
 mod runs;
+mod schedules;
 mod worlds;
 
 use pyo3::prelude::*;
@@ -42,6 +44,10 @@ fn _farad(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<parameter::PyParameter>()?;
     module.add_class::<layers::PyLayer>()?;
     module.add_class::<optimizers::PyOptimizer>()?;
+    module.add_class::<averages::PyWeightAverage>()?;
+    module.add_class::<averages::PyAccumulator>()?;
+    module.add_class::<schedules::PySchedule>()?;
+    module.add_class::<schedules::PyPlateau>()?;
     module.add_class::<circuits::PyCircuit>()?;
     module.add_class::<gates::PyGateNetwork>()?;
     module.add_class::<onnx::OnnxModel>()?;
@@ -59,12 +65,14 @@ fn _farad(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::set_default_device, module)?)?;
     module.add_function(wrap_pyfunction!(device::best_device, module)?)?;
     module.add_function(wrap_pyfunction!(device::devices, module)?)?;
+    module.add_function(wrap_pyfunction!(device::forked, module)?)?;
     module.add_function(wrap_pyfunction!(device::seed, module)?)?;
     module.add_function(wrap_pyfunction!(host::array_from_numpy, module)?)?;
     module.add_function(wrap_pyfunction!(ops::op_table, module)?)?;
     module.add_function(wrap_pyfunction!(ops::left_out, module)?)?;
     module.add_function(wrap_pyfunction!(layers::layer_table, module)?)?;
     module.add_function(wrap_pyfunction!(optimizers::optimizer_table, module)?)?;
+    module.add_function(wrap_pyfunction!(schedules::schedule_table, module)?)?;
     module.add_function(wrap_pyfunction!(functions::filled, module)?)?;
     module.add_function(wrap_pyfunction!(functions::iota, module)?)?;
     module.add_function(wrap_pyfunction!(functions::concat_arrays, module)?)?;

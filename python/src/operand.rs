@@ -2,12 +2,13 @@
 //!
 //! Invariant: a number takes the array's dtype, as it does beside a tensor in Rust. Start at [`Beside`].
 
-use farad::{DType, Tensor};
+use farad::{DType, Device, Tensor};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::array::PyArray;
+use crate::device::DeviceArg;
 use crate::host::from_numpy;
 use crate::parameter::PyParameter;
 
@@ -18,6 +19,8 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub enum Beside {
     /// An array.
     Tensor(Tensor),
+    /// An array of numpy, on the CPU: it goes to the device of the array beside it.
+    Host(Tensor),
     /// A number.
     Number(f64),
     /// A whole number that a float does not hold.
@@ -48,7 +51,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Beside {
             return Ok(Beside::Tensor(parameter.get().parameter.value()));
         }
         if object.hasattr("__array_interface__")? {
-            return Ok(Beside::Tensor(from_numpy(&object, None)?));
+            // Numpy's own numbers are numbers, as Python's are: they take the array's dtype.
+            if object.is_instance(&object.py().import("numpy")?.getattr("generic")?)? {
+                return Beside::extract(object.call_method0("item")?.as_borrowed());
+            }
+            return Ok(Beside::Host(from_numpy(&object, Some(DeviceArg(Device::cpu())))?));
         }
         Err(pyo3::exceptions::PyTypeError::new_err(format!(
             "operand: neither an array nor a number: {}",
@@ -62,6 +69,7 @@ impl Beside {
     pub fn tensor(&self, x: &Tensor) -> Tensor {
         match self {
             Beside::Tensor(tensor) => tensor.clone(),
+            Beside::Host(tensor) => tensor.to_device(x.device()).unwrap_or_else(|error| panic!("{error}")),
             &Beside::Number(number) => {
                 let fits = x.dtype().is_float() || number.fract() == 0.0;
                 let like = if x.dtype() == DType::BF16 { x.cast(DType::F32) } else { x.clone() };

@@ -22,8 +22,10 @@ pub struct PyParameter {
 #[pymethods]
 impl PyParameter {
     #[new]
-    fn new(value: ArrayArg) -> PyParameter {
-        PyParameter { parameter: Parameter::new(value.0) }
+    fn new(value: &Bound<'_, PyAny>) -> PyResult<PyParameter> {
+        // Lists and numbers, too: whatever `fd.asarray` takes.
+        let made = value.py().import("farad._creation")?.call_method1("asarray", (value,))?;
+        Ok(PyParameter { parameter: Parameter::new(made.extract::<ArrayArg>()?.0) })
     }
 
     /// The current array.

@@ -26,6 +26,8 @@ def public_functions():
             row = line.strip()
             if in_table and row.endswith(";") and not row.startswith("//"):
                 found.add(re.match(r"\w*", row).group())
+    for file in (SOURCES / "loss").glob("*.rs"):  # losses with options
+        found.update(re.findall(r"^pub struct (\w+)", file.read_text(), re.MULTILINE))
     return found - {""}
 
 
@@ -45,3 +47,10 @@ def test_every_row_is_a_method_with_a_text_and_a_function(name):
     method = getattr(fd.Array, name)
     assert method.__doc__ and len(method.__doc__) > 3
     assert callable(getattr(fd, name))
+
+
+def test_every_schedule_of_the_library_is_there():
+    files = (SOURCES.parents[1] / "nn" / "src" / "optim" / "schedule").glob("*.rs")
+    found = {name for file in files for name in re.findall(r"^pub struct (\w+)", file.read_text(), re.MULTILINE)}
+    there = {*fd.schedule.SCHEDULES, "Plateau"}
+    assert found - {"ScheduleRow", "Course", "PlateauState"} == there

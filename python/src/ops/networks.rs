@@ -1,9 +1,13 @@
 //! Ops of networks: products, convolutions, pooling, attention, losses.
 
+use farad::loss::{
+    AbsoluteError, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, CosineEmbedding, CrossEntropy, Focal,
+    HingeEmbedding, Huber, KlDivergence, NegativeLogLikelihood, Reduction, SmoothL1, SquaredError,
+};
 use farad::{Attention, ConvOptions, Corners, PoolOptions, Tensor};
 
 use super::ops;
-use crate::arguments::EachAxis;
+use crate::arguments::{EachAxis, ReductionArg};
 use crate::array::ArrayArg;
 
 /// Options of a convolution.
@@ -37,6 +41,10 @@ fn one() -> EachAxis {
 
 fn zero() -> EachAxis {
     EachAxis(vec![0])
+}
+
+fn mean() -> ReductionArg {
+    ReductionArg(Reduction::Mean)
 }
 
 ops! {
@@ -114,24 +122,90 @@ ops! {
         }
         x.attention(&keys.0, &values.0, &options)
     }
-    /// Cross entropy of logits `[batch, classes]` with labels `[batch]`.
-    [cross_entropy] cross_entropy |x| (labels: ArrayArg) -> Tensor { x.cross_entropy(&labels.0) }
-    /// Mean of the negative logarithms at the labels.
-    [negative_log_likelihood] negative_log_likelihood |x| (labels: ArrayArg) -> Tensor { x.negative_log_likelihood(&labels.0) }
-    /// Mean of squared differences.
-    [mean_squared_error] mean_squared_error |x| (target: ArrayArg) -> Tensor { x.mean_squared_error(&target.0) }
-    /// Mean of differences without their signs.
-    [mean_absolute_error] mean_absolute_error |x| (target: ArrayArg) -> Tensor { x.mean_absolute_error(&target.0) }
-    /// Squares for small differences, straight lines beyond `delta`.
-    [huber] huber |x| (target: ArrayArg, delta: f64 = 1.0) -> Tensor { x.huber(&target.0, delta) }
-    /// As `huber`, divided by `beta`.
-    [smooth_l1] smooth_l1 |x| (target: ArrayArg, beta: f64 = 1.0) -> Tensor { x.smooth_l1(&target.0, beta) }
-    /// Cross entropy of probabilities with targets between 0 and 1.
-    [binary_cross_entropy] binary_cross_entropy |x| (target: ArrayArg) -> Tensor { x.binary_cross_entropy(&target.0) }
-    /// Cross entropy of logits with targets between 0 and 1.
-    [binary_cross_entropy_with_logits] binary_cross_entropy_with_logits |x| (target: ArrayArg) -> Tensor {
-        x.binary_cross_entropy_with_logits(&target.0)
+    /// Cross entropy of logits `[batch, classes]` with labels `[batch]`, or with probabilities `[batch, classes]`.
+    [cross_entropy CrossEntropy] cross_entropy |x| (labels: ArrayArg, smoothing: f64 = 0.0, weights: Option<ArrayArg> = None, ignore: Option<i32> = None, reduction: ReductionArg = mean()) -> Tensor {
+        let mut loss = CrossEntropy::new().smoothing(smoothing).reduction(reduction.0);
+        if let Some(weights) = &weights {
+            loss = loss.weights(&weights.0);
+        }
+        if let Some(index) = ignore {
+            loss = loss.ignore(index);
+        }
+        loss.loss(x, &labels.0)
     }
-    /// Divergence of log-probabilities from targets.
-    [kl_divergence] kl_divergence |x| (target: ArrayArg) -> Tensor { x.kl_divergence(&target.0) }
+    /// Mean of the negative logarithms at the labels.
+    [negative_log_likelihood NegativeLogLikelihood] negative_log_likelihood |x| (labels: ArrayArg, weights: Option<ArrayArg> = None, ignore: Option<i32> = None, reduction: ReductionArg = mean()) -> Tensor {
+        let mut loss = NegativeLogLikelihood::new().reduction(reduction.0);
+        if let Some(weights) = &weights {
+            loss = loss.weights(&weights.0);
+        }
+        if let Some(index) = ignore {
+            loss = loss.ignore(index);
+        }
+        loss.loss(x, &labels.0)
+    }
+    /// Mean of squared differences.
+    [mean_squared_error SquaredError] mean_squared_error |x| (target: ArrayArg, reduction: ReductionArg = mean()) -> Tensor {
+        SquaredError::new().reduction(reduction.0).loss(x, &target.0)
+    }
+    /// Mean of differences without their signs.
+    [mean_absolute_error AbsoluteError] mean_absolute_error |x| (target: ArrayArg, reduction: ReductionArg = mean()) -> Tensor {
+        AbsoluteError::new().reduction(reduction.0).loss(x, &target.0)
+    }
+    /// Squares for small differences, straight lines beyond `delta`.
+    [huber Huber] huber |x| (target: ArrayArg, delta: f64 = 1.0, reduction: ReductionArg = mean()) -> Tensor {
+        Huber::new(delta).reduction(reduction.0).loss(x, &target.0)
+    }
+    /// As `huber`, divided by `beta`.
+    [smooth_l1 SmoothL1] smooth_l1 |x| (target: ArrayArg, beta: f64 = 1.0, reduction: ReductionArg = mean()) -> Tensor {
+        SmoothL1::new(beta).reduction(reduction.0).loss(x, &target.0)
+    }
+    /// Cross entropy of probabilities with targets between 0 and 1.
+    [binary_cross_entropy BinaryCrossEntropy] binary_cross_entropy |x| (target: ArrayArg, weights: Option<ArrayArg> = None, reduction: ReductionArg = mean()) -> Tensor {
+        let loss = BinaryCrossEntropy::new().reduction(reduction.0);
+        match &weights {
+            Some(weights) => loss.weights(&weights.0),
+            None => loss,
+        }
+        .loss(x, &target.0)
+    }
+    /// Cross entropy of logits with targets between 0 and 1.
+    [binary_cross_entropy_with_logits BinaryCrossEntropyWithLogits] binary_cross_entropy_with_logits |x| (target: ArrayArg, weights: Option<ArrayArg> = None, positive_weights: Option<ArrayArg> = None, reduction: ReductionArg = mean()) -> Tensor {
+        let mut loss = BinaryCrossEntropyWithLogits::new().reduction(reduction.0);
+        if let Some(weights) = &weights {
+            loss = loss.weights(&weights.0);
+        }
+        if let Some(weights) = &positive_weights {
+            loss = loss.positive_weights(&weights.0);
+        }
+        loss.loss(x, &target.0)
+    }
+    /// Focal loss of logits: confident right answers count little. `alpha=None` weighs yes and no alike.
+    [Focal] focal |x| (target: ArrayArg, alpha: Option<f64> = Some(0.25), gamma: f64 = 2.0, reduction: ReductionArg = mean()) -> Tensor {
+        let loss = Focal::new().gamma(gamma).reduction(reduction.0);
+        match alpha {
+            Some(alpha) => loss.alpha(alpha),
+            None => loss.without_alpha(),
+        }
+        .loss(x, &target.0)
+    }
+    /// Divergence of log-probabilities from targets. `batch_mean` divides the sum by the samples.
+    [kl_divergence KlDivergence] kl_divergence |x| (target: ArrayArg, log_target: bool = false, batch_mean: bool = false, reduction: ReductionArg = mean()) -> Tensor {
+        let mut loss = KlDivergence::new().reduction(reduction.0);
+        if log_target {
+            loss = loss.log_target();
+        }
+        if batch_mean {
+            loss = loss.batch_mean();
+        }
+        loss.loss(x, &target.0)
+    }
+    /// Pairs of vectors `[batch, width]`: a target of 1 brings their directions together, -1 drives them apart.
+    [CosineEmbedding] cosine_embedding |x| (other: ArrayArg, target: ArrayArg, margin: f64 = 0.0, reduction: ReductionArg = mean()) -> Tensor {
+        CosineEmbedding::new().margin(margin).reduction(reduction.0).loss(x, &other.0, &target.0)
+    }
+    /// Distances: a target of 1 makes them small, -1 drives them apart up to a margin.
+    [HingeEmbedding] hinge_embedding |x| (target: ArrayArg, margin: f64 = 1.0, reduction: ReductionArg = mean()) -> Tensor {
+        HingeEmbedding::new().margin(margin).reduction(reduction.0).loss(x, &target.0)
+    }
 }

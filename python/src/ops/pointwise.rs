@@ -95,8 +95,16 @@ ops! {
     [floor] floor |x| () -> Tensor { whole(x, |x| x.floor()) }
     /// Smallest integer not below each element.
     [ceil] ceil |x| () -> Tensor { whole(x, |x| x.ceil()) }
-    /// Nearest integer, ties to even.
-    [round] round |x| () -> Tensor { whole(x, |x| x.round()) }
+    /// Nearest number with so many decimals, ties to even.
+    [round] round |x| (decimals: i32 = 0) -> Tensor {
+        let scale = 10f64.powi(decimals);
+        match decimals {
+            0 => whole(x, |x| x.round()),
+            _ if x.dtype().is_float() => (x * scale).round() / scale,
+            1.. => x.clone(),
+            _ => ((x.cast(DType::F32) * scale).round() / scale).cast(x.dtype()),
+        }
+    }
     /// `ln(1 + x)`, right also for small elements.
     [log1p] log1p |x| () -> Tensor { floating(x).log1p() }
     /// `e^x - 1`, right also for small elements.
@@ -191,6 +199,8 @@ ops! {
     [select] select |x| (a: Beside, b: Beside) -> Tensor {
         let like = match (&a, &b) {
             (Beside::Tensor(like), _) | (_, Beside::Tensor(like)) => like.clone(),
+            (Beside::Host(_), _) => a.tensor(x),
+            (_, Beside::Host(_)) => b.tensor(x),
             _ => Tensor::zeros([], x.device()),
         };
         let (a, b) = met(a.tensor(&like), b.tensor(&like));

@@ -31,6 +31,9 @@ pub trait AnyOptimizer: Optimizer + Send {
     /// As [`Updater::overflows`]: how many steps were skipped. Waits for the device.
     fn overflows(&self) -> Result<u32>;
 
+    /// The learning rate, of the first group if there are several.
+    fn learning_rate(&self) -> f32;
+
     /// As [`Updater::distributed_with`], but nothing is sent yet.
     fn distribute(&mut self, group: &Group, options: RankOptions) -> Result<()>;
 }
@@ -43,6 +46,10 @@ impl<R: UpdateRule + Clone + Send> AnyOptimizer for Updater<R> {
 
     fn overflows(&self) -> Result<u32> {
         Updater::overflows(self)
+    }
+
+    fn learning_rate(&self) -> f32 {
+        self.learning_rates()[0]
     }
 
     fn distribute(&mut self, group: &Group, options: RankOptions) -> Result<()> {
