@@ -28,6 +28,7 @@ pub enum Error {
     NoPublishedSet { name: String, nearest: String, names: String },
     #[error("data: {set} could not be fetched: {what}\nhelp: {help}")]
     Fetch { set: &'static str, what: String, help: String },
+    #[cfg_attr(not(feature = "download"), allow(dead_code))]
     #[error("data: damaged archive: {path}: {what}\nhelp: remove it, and run the command again")]
     Archive { path: String, what: String },
     #[error("eval: {flag} is not for a run of kind {kind}\nhelp: leave it out; {why}")]

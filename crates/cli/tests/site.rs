@@ -1,6 +1,6 @@
 //! The web site of the documents in a browser: every page opens without an error in the console, on wide and narrow
 //! screens; the search, the themes and the menu work. `FARAD_SITE` names a site that is there already, such as one with
-//! rustdoc's pages; without it, a site with live pages of short trainings is built.
+//! rustdoc's pages, from the repository's root; without it, a site with live pages of short trainings is built.
 
 #[path = "../../circuit/tests/exports/browser.rs"]
 mod browser;
@@ -54,7 +54,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// The site's folder.
 fn built(folder: &Folder) -> PathBuf {
     if let Some(there) = std::env::var_os("FARAD_SITE") {
-        return Path::new(&there).canonicalize().expect("FARAD_SITE");
+        return Chapter::root().join(there).canonicalize().expect("FARAD_SITE");
     }
     let out = folder.path("pages");
     Site { root: Chapter::root(), api: None, live: live(folder) }.build(&out).unwrap();

@@ -87,6 +87,31 @@ fn every_link_leads_somewhere() {
     }
 }
 
+/// What can be left out of the command, or added, is what the chapter about installing says.
+#[test]
+fn features_of_the_command_are_told() {
+    let read = |name: &str| std::fs::read_to_string(Chapter::root().join(name)).unwrap();
+    let manifest: toml::Table = read("crates/cli/Cargo.toml").parse().unwrap();
+    let features = manifest["features"].as_table().unwrap();
+    let normal: Vec<&str> =
+        features["default"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let wanted: BTreeSet<(String, bool)> = features
+        .keys()
+        .filter(|name| *name != "default")
+        .map(|name| (name.clone(), normal.contains(&name.as_str())))
+        .collect();
+    let text = read("docs/guide/src/install.md");
+    let (_, table) = text.split_once("| feature | by default |").expect("the table of features");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let told: BTreeSet<(String, bool)> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            (cells[1].trim_matches('`').to_string(), cells[2] == "yes")
+        })
+        .collect();
+    assert_eq!(told, wanted);
+}
+
 /// Targets of links that are no addresses.
 fn links(markdown: &str) -> Vec<&str> {
     let plain = markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next());

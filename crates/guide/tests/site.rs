@@ -37,6 +37,8 @@ fn built(folder: &Folder) -> (PathBuf, Vec<String>) {
     folder.write("doc/farad/index.html", "<a href=\"struct.Tensor.html#method.sum\">Tensor</a>");
     folder.write("doc/farad/struct.Tensor.html", "<h4 id=\"method.sum\">sum</h4>");
     folder.write("doc/farad_lm/index.html", "<p>lm</p>");
+    // What rustdoc has of other crates' words, and what leads to the root that it leaves empty.
+    folder.write("doc/settings.html", "<a href=\"super::Span\">x</a><a href=\"./index.html\">back</a>");
     let row = format!("life|Life & more|It lives.|{}", live.display());
     let site = Site {
         root: Chapter::root(),

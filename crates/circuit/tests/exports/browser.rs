@@ -120,7 +120,7 @@ impl Browser {
         let message: Value = serde_json::from_slice(&bytes[..bytes.len() - 1]).unwrap();
         if message["method"] == "Network.requestWillBeSent" {
             let url = message["params"]["request"]["url"].as_str().unwrap();
-            let own = url.starts_with(&self.own) || url.starts_with("about:");
+            let own = [self.own.as_str(), "about:", "data:"].iter().any(|start| url.starts_with(start));
             assert!(own, "the page asked for {url}");
         }
         self.listen(&message);

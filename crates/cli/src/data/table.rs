@@ -7,6 +7,7 @@ pub struct PublishedFile {
     /// Its bytes; 0 where only the checksum is published.
     pub bytes: u64,
     /// Their SHA-256, as hexadecimal digits.
+    #[cfg_attr(not(feature = "download"), allow(dead_code))]
     pub sha256: &'static str,
     /// Whether it is an archive whose files are wanted (`.tar.gz`).
     pub archive: bool,

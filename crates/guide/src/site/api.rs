@@ -4,6 +4,10 @@ use std::path::Path;
 
 use super::{SiteError, copy, escaped, read};
 
+/// What stands where rustdoc's pages have their root, which it leaves empty.
+pub(super) const FIRST: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Farad: crates</title>\n\
+    <meta http-equiv=\"refresh\" content=\"0; url=../api.html\">\n<p><a href=\"../api.html\">All crates</a></p>\n";
+
 /// Copies a folder with all that is in it.
 pub(super) fn copy_all(from: &Path, to: &Path) -> Result<(), SiteError> {
     let entries = std::fs::read_dir(from).map_err(|source| SiteError::Read { path: from.into(), source })?;

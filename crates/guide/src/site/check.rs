@@ -14,7 +14,8 @@ struct Links {
 }
 
 /// Links that lead nowhere, as `page: link`. What rustdoc wrote, in `api/`, may link to lines of sources, which have no
-/// names before its script runs.
+/// names before its script runs. It also repeats words of other people's crates, whose links are names of items where
+/// they have no page; for our own words rustdoc says so itself. And it asks for lists of implementations where there are none.
 ///
 /// # Errors
 /// If a page cannot be read.
@@ -58,6 +59,10 @@ fn leads(out: &Path, page: &str, link: &str, pages: &BTreeMap<String, Links>) ->
     }
     let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
     let file = decoded(file.split('?').next().unwrap_or_default());
+    let is_item = !file.is_empty() && Path::new(&file).extension().is_none();
+    if page.starts_with("api/") && (is_item || file.contains("trait.impl/")) {
+        return true;
+    }
     let target = match file.is_empty() {
         true => page.to_string(),
         false => joined(page, &file),

@@ -107,6 +107,7 @@ impl Site {
             }
             if let (Some(folder), "api.html") = (&self.api, page.output.as_str()) {
                 api::copy_all(folder, &out.join("api"))?;
+                write(out, "api/index.html", api::FIRST)?;
                 made(page, near, api::html(&self.root, folder)?)?;
             }
         }
