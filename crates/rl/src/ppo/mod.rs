@@ -20,7 +20,7 @@ use crate::actor_critic::ActorCritic;
 use crate::discounted::discounted;
 use crate::environment::Environment;
 use crate::episodes::Agents;
-use crate::error::{RlError, stored};
+use crate::error::stored;
 use crate::explosion::Explosions;
 use crate::normalizer::Normalizer;
 use crate::ranks::{Ranks, WorldShare, seen_by};
