@@ -5,7 +5,7 @@
 //! in f64, everything else is rounded to f32 after every op (`Math.fround`), as the CPU does.
 //!
 //! Invariant: what cannot be written is an error that names it; nothing is left out. Start at [`Script::of`].
-//! [`mod@kernel`] has a function per form of kernel, `expression` one expression per op.
+//! `kernel` has a function per form of kernel, `expression` one expression per op.
 
 mod error;
 mod expression;

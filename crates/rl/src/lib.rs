@@ -3,7 +3,7 @@
 //! An [`Environment`] is a batch of worlds, as tensors; implement it for your own world. [`Ppo`] trains agents
 //! in it, entirely on the device and many seeds at once; [`Sac`] remembers what it saw, [`Shac`] follows gradients
 //! through the steps of worlds, and [`Dreamer`] learns a model of it to imagine what comes next. [`Es`] and [`Cma`] evolve populations of policies.
-//! [`page`](page()) writes a page in which an agent acts. [`controller`] makes a policy that is a circuit. [`creatures`] evolves bodies together with what moves them.
+//! [`page`](fn@page) writes a page in which an agent acts. [`controller`] makes a policy that is a circuit. [`creatures`] evolves bodies together with what moves them.
 //!
 //! Invariant: nothing here prints, and results depend only on settings, seeds and the device. Start at
 //! [`Environment`].
