@@ -55,6 +55,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("T06", "Published models"),
     ("W01", "Rigid bodies"),
     ("W02", "Agents"),
+    ("W02", "Agents that dream"),
     ("W02", "Creatures that evolve"),
     ("W03", "A view"),
     ("U01", "One command"),
