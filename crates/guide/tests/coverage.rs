@@ -57,6 +57,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("T04", "Generation"),
     ("W01", "Rigid bodies"),
     ("W02", "Agents"),
+    ("W02", "Agents that dream"),
     ("W02", "Creatures that evolve"),
     ("W03", "A view"),
     ("W03", "Pages that move"),

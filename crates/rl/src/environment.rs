@@ -103,6 +103,7 @@ pub trait Environment: Send + Sync {
     fn observe(&self, state: &[Tensor]) -> Tensor;
 
     /// Channels, height and width, if observations are pictures: numbers from 0 to 1, channel by channel and row by row.
+    /// Then all tensors of a state are floats: Dreamer remembers them, and draws pictures again.
     fn image(&self) -> Option<[usize; 3]> {
         None
     }

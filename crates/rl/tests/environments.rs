@@ -37,8 +37,12 @@ fn swing_up([x, x_dot, theta, theta_dot]: [f64; 4], force: f64) -> ([f64; 4], f6
     let temp = (force + 0.1 * 0.5 * theta_dot * theta_dot * sin) / 1.1;
     let theta_acc = (9.8 * sin - cos * temp) / (0.5 * (4.0 / 3.0 - 0.1 * cos * cos / 1.1));
     let x_acc = temp - 0.1 * 0.5 * theta_acc * cos / 1.1;
-    let (x_dot, theta_dot) = (x_dot + 0.02 * x_acc, theta_dot + 0.02 * theta_acc);
-    let (x, theta) = (x + 0.02 * x_dot, theta + 0.02 * theta_dot);
+    let x_dot = x_dot + 0.02 * x_acc;
+    let x = x + 0.02 * x_dot;
+    // At an end, the pole is a pendulum.
+    let theta_acc = if x.abs() > 2.4 { 9.8 * sin / (0.5 * 4.0 / 3.0) } else { theta_acc };
+    let theta_dot = theta_dot + 0.02 * theta_acc;
+    let theta = theta + 0.02 * theta_dot;
     let next =
         if x.abs() > 2.4 { [2.4 * x.signum(), 0.0, theta, theta_dot] } else { [x, x_dot, theta, theta_dot] };
     (next, (1.0 + theta.cos()) / 2.0)
@@ -151,7 +155,7 @@ fn swing_up_is_a_cart_pole_that_hangs_on_a_track_with_ends() {
             let near = (wanted[0].abs() - 2.4).abs() < 1e-5 && wanted[1] != 0.0;
             for (n, (found, wanted)) in after[world].iter().zip(wanted).enumerate() {
                 let close = (found - wanted).abs() <= 1e-5 * (1.0 + wanted.abs());
-                assert!(close || near && n == 1, "step {step}, world {world}: {found} {wanted}");
+                assert!(close || near && n > 0, "step {step}, world {world}: {found} {wanted}");
             }
             assert!((f64::from(rewards[world]) - reward).abs() <= 1e-5, "step {step}, world {world}");
             assert!(after[world][0].abs() <= 2.4001);

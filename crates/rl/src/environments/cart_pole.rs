@@ -73,6 +73,11 @@ pub(super) fn accelerations(push: &Tensor, cos: &Tensor, sin: &Tensor, turning: 
     [pull, swing]
 }
 
+/// The acceleration of the pole's angle while the cart is accelerated by so much, whatever does it.
+pub(super) fn swing(pull: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    (sin * GRAVITY - cos * pull) * (1.0 / (HALF * 4.0 / 3.0))
+}
+
 /// A picture of the cart on its track, 5 m wide, with the track in the middle or low.
 pub(super) fn drawn(place: f32, angle: f32, height: f32, track: f32) -> Picture {
     let width = 360.0;

@@ -7,15 +7,15 @@ use std::f64::consts::PI;
 use farad::run::{Picture, Value};
 use farad::{DType, Device, Tensor};
 
-use super::cart_pole::{CartPole, FORCE, SECONDS, START, accelerations, drawn};
+use super::cart_pole::{CartPole, FORCE, SECONDS, START, accelerations, drawn, swing};
 use crate::environment::{Actions, Environment, PortNames, Transition};
 
 /// Cart-pole swing-up: the action is the force as a fraction of 10 N; a step gives (1 + cos θ) / 2, which is 1 while the
 /// pole stands and 0 while it hangs.
 ///
 /// Masses, lengths and accelerations are those of [`CartPole`]. A step is 0.02 s of semi-implicit Euler: speeds change
-/// first, then places by the new speeds. The cart is kept within 2.4 m of the middle: it stops at once at the ends of the
-/// track, and the pole keeps turning as it did. An episode is always 1,000 steps.
+/// first, then places by the new speeds. The cart is kept within 2.4 m of the middle: at the ends of the track it stops at
+/// once. The pole takes no blow from that: it keeps its angular speed, and swings about a point that stands. An episode is always 1,000 steps.
 ///
 /// The state is place and speed of the cart, angle and angular speed of the pole, `[worlds, 4]`. An agent sees place, speed,
 /// the angle's cosine and sine, and the angular speed; or a gray picture of cart and pole, which does not show speeds.
@@ -93,11 +93,16 @@ impl Environment for CartPoleSwingUp {
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
         let [place, speed, angle, turning] = [0, 1, 2, 3].map(|n| state[0].narrow(1, n, 1).squeeze(1));
         let push = action.squeeze(1).clamp(-1.0, 1.0) * FORCE;
-        let [pull, swing] = accelerations(&push, &angle.cos(), &angle.sin(), &turning);
-        let (speed, turning) = (speed + pull * SECONDS, turning + swing * SECONDS);
-        let (free, angle) = (place + &speed * SECONDS, angle + &turning * SECONDS);
-        let place = free.clamp(-CartPole::PLACE, CartPole::PLACE);
-        let speed = place.equal(&free).select(&speed, &speed.full_like(0.0));
+        let (cos, sin) = (angle.cos(), angle.sin());
+        let [pull, _] = accelerations(&push, &cos, &sin, &turning);
+        let faster = speed + &pull * SECONDS;
+        let on = place + &faster * SECONDS;
+        let is_free = on.abs().less_equal(CartPole::PLACE);
+        // At an end the cart stands, and the pole swings about a point that stands.
+        let or_nothing = |x: &Tensor| is_free.select(x, &x.full_like(0.0));
+        let (place, speed) = (on.clamp(-CartPole::PLACE, CartPole::PLACE), or_nothing(&faster));
+        let turning = turning + swing(&or_nothing(&pull), &cos, &sin) * SECONDS;
+        let angle = angle + &turning * SECONDS;
         let reward = (angle.cos() + 1.0) * 0.5;
         // It ends only by the time limit.
         let ended = reward.full_like(0.0).cast(DType::Bool);
