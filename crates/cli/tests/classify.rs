@@ -31,7 +31,9 @@ fn a_circuit_is_trained_judged_inspected_and_exported() {
     {
         assert!(report.contains(text), "{text} is not in {report}");
     }
-    for file in ["loss.svg", "accuracy.svg", "gates.svg", "circuit.svg", "confusion.svg", "samples.svg"] {
+    for file in
+        ["loss.svg", "accuracy.svg", "gates.svg", "circuit.svg", "confusion.svg", "samples.svg", "reads.svg"]
+    {
         assert!(folder.path("run/plots").join(file).exists(), "{file}");
     }
     let judged = json(&folder.succeed("eval run --json"));

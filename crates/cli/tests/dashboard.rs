@@ -455,7 +455,7 @@ fn a_browser_has_a_view_for_every_question() {
     .unwrap();
     let (_started, address) = dashboard(&folder, "runs");
     let mut browser = Browser::start("chromium");
-    browser.visit(&address, "#theme=dark", (1400, 900));
+    browser.visit(&address, "#run=net-1&theme=dark", (1400, 900));
     browser.wait_for("document.querySelectorAll('#list .group').length === 1");
     // The group is open, since one of its runs is shown.
     assert_eq!(browser.evaluate("document.querySelectorAll('#list .item').length"), 5);

@@ -31,7 +31,7 @@ fn a_network_is_trained_judged_and_inspected() {
     ] {
         assert!(report.contains(text), "{text} is not in {report}");
     }
-    for file in ["loss.svg", "goodness.svg", "confusion.svg", "samples.svg"] {
+    for file in ["loss.svg", "goodness.svg", "confusion.svg", "samples.svg", "filters.svg"] {
         assert!(folder.path("run/plots").join(file).exists(), "{file}");
     }
     let judged = json(&folder.succeed("eval run --json"));

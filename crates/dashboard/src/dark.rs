@@ -11,6 +11,8 @@ const PAPER: Levels = [0x17, 0x19, 0x1f];
 /// The lightness of what was black, and how much less that of what was nearly white is.
 const LIGHTEST: f64 = 0.95;
 const RANGE: f64 = 0.84;
+/// Light colors on a dark page glare where they are as saturated as dark ones on a light page.
+const MILDER: f64 = 0.8;
 
 /// A drawing of `farad-chart` for a dark page.
 pub fn dark(svg: &str) -> String {
@@ -54,7 +56,7 @@ fn darkened(color: Levels) -> Levels {
     // How far the levels of a color of this lightness can be apart: saturation is measured by it.
     let room = |lightness: f64| 1.0 - (2.0 * lightness - 1.0).abs();
     let lightness = LIGHTEST - RANGE * middle;
-    let scale = if spread > 0.0 { room(lightness) / room(middle) } else { 0.0 };
+    let scale = if spread > 0.0 { MILDER * room(lightness) / room(middle) } else { 0.0 };
     levels.map(|level| (255.0 * (lightness + (level - middle) * scale)).round().clamp(0.0, 255.0) as u8)
 }
 

@@ -39,6 +39,7 @@ extern crate farad_nn as farad;
 
 mod confusion;
 mod error;
+mod filters;
 mod kind;
 mod models;
 mod predictor;

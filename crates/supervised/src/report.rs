@@ -1,9 +1,11 @@
 //! The end of a run: charts, the confusion matrix, samples with what the model saw in them, and `report.md`.
 
+use super::filters;
 use super::samples::{self, JudgedSample};
 use super::{Baseline, Score, Task};
 use crate::error::Result;
 use farad_data::Dataset;
+use farad_tensor::Tensor;
 use farad_train::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, count, counted};
 
 /// What a report needs to know beside the run.
@@ -24,6 +26,10 @@ pub struct SupervisedReportInputs<'a> {
     pub steps: u64,
     /// A command to go on with.
     pub next: String,
+    /// The network's tensors by name.
+    pub state: Vec<(String, Tensor)>,
+    /// The shape of a sample.
+    pub shape: &'a [usize],
     /// The target of a table, with its unit where that is known; empty for others.
     pub target: String,
 }
@@ -42,6 +48,10 @@ pub fn write(run: &Run, outcome: &SupervisedReportInputs) -> Result<()> {
     if let Some(sheet) = samples(outcome)? {
         run.write_plot("samples", &sheet.svg())?;
         figures.push(("plots/samples.svg", SAMPLES.to_string()));
+    }
+    if let Some(sheet) = filters::sheet(&outcome.state, outcome.shape, &about(outcome))? {
+        run.write_plot("filters", &sheet.svg())?;
+        figures.push(("plots/filters.svg", FILTERS.to_string()));
     }
     if let Some(chart) = predicted(outcome) {
         run.write_plot("predicted", &chart.svg())?;
@@ -67,6 +77,7 @@ const CONFUSION: &str = "Confusion. Rows are classes, columns are predictions; t
     blue what is right and orange what is wrong.";
 const PREDICTED: &str =
     "Predicted against true, one point per sample of the test set. On the line a prediction is right.";
+const FILTERS: &str = "What the first layer looks for, each set of weights as a picture: gray is zero, white adds, black takes away.";
 const SAMPLES: &str = "Samples. First the mistakes that the model was most sure of, framed and crossed, with the class \
     and what was seen instead; then samples that were seen right.";
 

@@ -266,6 +266,8 @@ impl Trainee for Network {
             task,
             steps,
             next,
+            state: self.fit.model().state(),
+            shape: &setup.settings.shape,
             target: setup.settings.target_words(),
         };
         report::write(run, &report)?;

@@ -18,9 +18,9 @@ pub const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 
 pub const CIRCUIT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";
 
-/// A file of a run is displayed and never executed.
+/// A file of a run is displayed and never executed. Drawings may contain pixel images.
 pub const FILE_POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox";
 
 /// Every answer has these.
 pub const HEADERS: [(&str, &str); 5] = [

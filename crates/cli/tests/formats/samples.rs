@@ -227,6 +227,13 @@ pub fn events() -> Vec<Vec<u8>> {
     vec![lines.as_bytes().to_vec()]
 }
 
+pub fn notes() -> Vec<Vec<u8>> {
+    vec![
+        br#"{"tags":["baseline","two words"],"text":"one line\nanother"}"#.to_vec(),
+        br#"{"tags":["a"]}"#.to_vec(),
+    ]
+}
+
 pub fn circuits() -> Vec<Vec<u8>> {
     let netlist = r#"{"format": "farad-circuit", "version": 1, "kind": "netlist", "name": "half_adder", "wires": 6,
         "meta": {"kind": "image-classifier", "classes": 2}, "inputs": ["a", "b"],

@@ -5,7 +5,7 @@ use std::path::Path;
 use farad::StateDict;
 use farad::data::{Channels, Csv, Dataset, Split, cifar10, npz_set, read_idx, read_image};
 use farad::prelude::*;
-use farad::run::{Checkpoint, Conclusion, Events, Log, LogTable, Run, json};
+use farad::run::{Checkpoint, Conclusion, Events, Log, LogTable, Notes, Run, json};
 use farad_circuit::{Circuit, Simulator, Statistics};
 use farad_lm::Tokenizer;
 use farad_lm::data::TokenFile;
@@ -130,6 +130,9 @@ fn data() -> Vec<Format> {
             let path = at(folder, "events.jsonl");
             drop(Events::read(&path).map(|events| Events::training_seconds(&events)));
             drop(Events::open(&path).map(|mut events| events.write("checkpoint", 3, json!({ "a": 1 }))));
+        }),
+        format("notes", "notes.json", samples::notes(), |folder| {
+            drop(Notes::of(folder).map(|notes| Notes::new(&notes.tags, &notes.text)));
         }),
     ]
 }

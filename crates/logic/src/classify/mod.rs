@@ -23,6 +23,7 @@ mod model;
 mod packed;
 mod predictor;
 mod presets;
+mod reads;
 pub mod repair;
 pub mod report;
 mod resample;

@@ -14,6 +14,7 @@ use farad_circuit::{Circuit, Drawing, LookupTables, Netlist, Simulator, Statisti
 use super::data::{ClassifierData, HostSamples, Levels};
 use super::learned::LearnedClassifier;
 use super::packed::pack;
+use super::reads;
 use super::repair::{self, ClassifierRepairNote, StoredRepair};
 use super::smaller::{CircuitForm, Smaller, smaller};
 use crate::error::Result;
@@ -29,6 +30,8 @@ pub struct ClassifierVerdict {
     pub confusion: Confusion,
     /// Samples with the classes that the circuit gave them, if they are pictures.
     pub sheet: Option<Sheet>,
+    /// The pixels that the simplified circuit reads, if samples are pictures.
+    pub reads: Option<Sheet>,
     /// The circuit as learned, with its head.
     pub netlist: Netlist,
     /// The simplified circuit.
@@ -150,6 +153,7 @@ pub fn judge(run: &Run) -> Result<ClassifierVerdict> {
         samples: data.test.len(),
         confusion: confusion(&data.test, &seen),
         sheet: sheet(&learned, &data.test, &seen),
+        reads: reads::sheet(&simplified, &data.test, &about(&learned)),
         validation: confusion(&data.validation, &validated).accuracy(),
         learned,
         netlist,
@@ -328,6 +332,9 @@ fn plots(run: &Run, verdict: &ClassifierVerdict) -> Result<()> {
     if let Some(sheet) = &verdict.sheet {
         run.write_plot("samples", &sheet.svg())?;
     }
+    if let Some(sheet) = &verdict.reads {
+        run.write_plot("reads", &sheet.svg())?;
+    }
     Ok(())
 }
 
@@ -346,6 +353,18 @@ fn page(run: &Run, verdict: &ClassifierVerdict) -> Result<String> {
         "plots/confusion.svg",
         "Confusion. Rows are classes, columns are predictions; the shade is the share of the row, blue what is right and orange what is wrong.",
     );
+    if verdict.sheet.is_some() {
+        page.figure(
+            "plots/samples.svg",
+            "Samples. First mistakes, framed and crossed, with the class and what was seen instead; then samples that were seen right.",
+        );
+    }
+    if verdict.reads.is_some() {
+        page.figure(
+            "plots/reads.svg",
+            "Pixels by how many gates of the simplified circuit read them, beside the mean of the test part.",
+        );
+    }
     page.figure(
         "plots/gates.svg",
         "Gates by function, as learned and after simplification, with the head that counts votes.",
