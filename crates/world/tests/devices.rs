@@ -18,6 +18,26 @@ const CHAIN: &str = r#"{"version": 1, "name": "chain", "dimensions": 2, "time_st
         {"name": "cd", "kind": "hinge", "parent": "c", "child": "d", "anchor": [3, 0]}],
     "sensors": [{"kind": "height", "body": "a"}]}"#;
 
+/// Two balls that meet while one of them bounces, and a block that slides down a slope.
+const MET: [(&str, &str); 2] = [
+    (
+        "balls",
+        r#"{"version": 1, "name": "balls", "dimensions": 2, "time_step": 0.01, "substeps": 4, "planes": [{}],
+    "collisions": {"all": true}, "bodies": [
+        {"name": "a", "position": [0, 0.13], "velocity": [2, -2], "solids": [{"shape": "sphere", "radius": 0.1, "restitution": 0.8}]},
+        {"name": "b", "position": [0.26, 0.2], "solids": [{"shape": "sphere", "radius": 0.1, "restitution": 0.8}]}],
+    "sensors": [{"kind": "height", "body": "a"}]}"#,
+    ),
+    (
+        "slope",
+        r#"{"version": 1, "name": "slope", "dimensions": 2, "time_step": 0.01, "substeps": 4, "iterations": 2,
+    "planes": [{"normal": [0.6, 0.8], "friction": 0.5}], "bodies": [
+        {"name": "block", "position": [0.06, 0.08], "rotation": [-0.6435], "velocity": [0.8, -0.6],
+            "solids": [{"shape": "box", "half": [0.2, 0.1], "friction": 0.5}]}],
+    "sensors": [{"kind": "height", "body": "block"}]}"#,
+    ),
+];
+
 fn ends(json: &str, device: &Device) -> Vec<f32> {
     let description = Description::from_json(json).expect("it is read");
     let world = World::new(&description, device).expect("it is made");
@@ -29,7 +49,8 @@ fn ends(json: &str, device: &Device) -> Vec<f32> {
 }
 
 fn compare(name: &str, device: &Device, tolerance: f32) {
-    let json = WORLDS.iter().find(|row| row.name == name).map_or(CHAIN, |row| row.json);
+    let own = WORLDS.iter().map(|row| (row.name, row.json)).chain(MET).find(|row| row.0 == name);
+    let json = own.map_or(CHAIN, |row| row.1);
     let (a, b) = (ends(json, &Device::cpu()), ends(json, device));
     let off = a.iter().zip(&b).map(|(a, b)| (a - b).abs() / (1.0 + a.abs())).fold(0.0, f32::max);
     println!("{name}: off by {off:.2e}");
@@ -38,7 +59,7 @@ fn compare(name: &str, device: &Device, tolerance: f32) {
 
 #[test]
 fn f64_and_the_cpu_agree() {
-    for name in ["pendulum", "cart-pole", "rolling-sphere", "chain", "hopper", "crawler"] {
+    for name in ["pendulum", "cart-pole", "rolling-sphere", "balls", "slope", "chain", "hopper", "crawler"] {
         compare(name, &Device::reference(), 1e-3);
     }
 }
@@ -63,7 +84,9 @@ fn herds_agree_in_f64_and_on_the_cpu() {
 fn a_gpu_and_the_cpu_agree() {
     match Device::gpu(0) {
         Ok(device) => {
-            for name in ["pendulum", "cart-pole", "rolling-sphere", "chain"] {
+            for name in
+                ["pendulum", "double-pendulum", "cart-pole", "rolling-sphere", "balls", "slope", "chain"]
+            {
                 compare(name, &device, 1e-3);
             }
         }
