@@ -1,15 +1,20 @@
-//! A circuit that acts: thresholds, gates, and one output bit that is the action.
+//! A circuit that acts: thresholds, gates, and output bits that make the action.
+
+use std::sync::Arc;
 
 use farad::{DType, Tensor};
 use farad_circuit::{Gate, Netlist};
 
 use super::observation_code::ObservationCode;
+use super::task::ControlTask;
+use crate::environment::Environment;
 use crate::episodes::Actor;
 use crate::error::RlError;
 
 /// A circuit with the thresholds that encode its inputs. As an [`Actor`] it runs on any device, gate by gate on
 /// tensors.
 pub struct CircuitController {
+    task: &'static ControlTask,
     code: ObservationCode,
     netlist: Netlist,
 }
@@ -17,13 +22,18 @@ pub struct CircuitController {
 impl CircuitController {
     /// From a circuit that contains its thresholds.
     pub fn new(netlist: Netlist) -> farad::Result<CircuitController> {
-        let code = ObservationCode::of(&netlist).filter(|code| code.names().len() == netlist.inputs.len());
-        match code {
-            Some(code) if netlist.outputs.len() == 1 && netlist.registers.is_empty() => {
-                Ok(CircuitController { code, netlist })
+        let code = ObservationCode::of(&netlist).filter(|code| code.all().count() == netlist.inputs.len());
+        match code.zip(ControlTask::of_circuit(&netlist)) {
+            Some((code, task)) if code.levels.len() == task.numbers.len() => {
+                Ok(CircuitController { task, code, netlist })
             }
             _ => Err(RlError::NoController { name: netlist.name }.into()),
         }
+    }
+
+    /// The world that it controls.
+    pub fn world(&self) -> Arc<dyn Environment> {
+        (self.task.world)()
     }
 
     /// The circuit.
@@ -57,8 +67,9 @@ impl Actor for CircuitController {
             let (a, b) = (operand(node.a, node.gate.reads_a()), operand(node.b, node.gate.reads_b()));
             wires.push(is_live.then(|| gate(node.gate, &a, &b)));
         }
-        let out = wires[self.netlist.outputs[0].wire.index()].clone().unwrap_or(nothing);
-        out.cast(DType::I32)
+        let outputs = self.netlist.outputs.iter();
+        let bit = |wire: farad_circuit::Wire| wires[wire.index()].clone().unwrap_or(nothing.clone());
+        (self.task.action)(&outputs.map(|output| bit(output.wire)).collect::<Vec<_>>())
     }
 }
 
