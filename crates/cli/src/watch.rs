@@ -8,7 +8,7 @@ use farad::Device;
 use farad::run::{Picture, Run};
 use farad_rl::controller::{self, CircuitController};
 use farad_rl::creatures;
-use farad_rl::{CartPole, Film, film, train};
+use farad_rl::{Film, film, train};
 use serde_json::json;
 
 use crate::arguments::WatchOptions;
@@ -71,7 +71,7 @@ fn agent(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
 
 fn circuit(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
     let circuit = CircuitController::new(controller::simplified(run)?)?;
-    Ok(film(&CartPole, &circuit, options.episode, options.most, device)?)
+    Ok(film(&*circuit.world(), &circuit, options.episode, options.most, device)?)
 }
 
 fn creature(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {

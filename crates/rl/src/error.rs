@@ -33,7 +33,7 @@ pub enum RlError {
     )]
     ManyNumbers { numbers: usize, most: usize },
     #[error(
-        "controller: not a controller: {name}: it has no thresholds for its inputs, or more than one output"
+        "controller: not a controller: {name}: it has no thresholds for its inputs, or not the outputs of its world"
     )]
     NoController { name: String },
     #[error(

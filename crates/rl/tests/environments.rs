@@ -106,6 +106,10 @@ fn pendulum_is_that_of_gym() {
         for world in 0..WORLDS {
             let start = [before[world][0], before[world][1]];
             let (wanted, reward) = pendulum(start, 2.0 * f64::from(shares[world]));
+            // On the host it is the same.
+            let (host, earned) = Pendulum::advance(start, f64::from(shares[world]));
+            let off = (host[0] - wanted[0]).abs() + (host[1] - wanted[1]).abs() + (earned - reward).abs();
+            assert!(off < 1e-12, "step {step}: {host:?} {wanted:?}");
             for (found, wanted) in after[world].iter().zip(wanted) {
                 assert!(
                     (found - wanted).abs() <= 3e-6 * (1.0 + wanted.abs()),

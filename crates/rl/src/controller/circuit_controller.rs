@@ -1,15 +1,20 @@
-//! A circuit that acts: thresholds, gates, and one output bit that is the action.
+//! A circuit that acts: thresholds, gates, and output bits that make the action.
+
+use std::sync::Arc;
 
 use farad::{DType, Tensor};
 use farad_circuit::{Gate, Netlist};
 
 use super::observation_code::ObservationCode;
+use super::task::ControlTask;
+use crate::environment::Environment;
 use crate::episodes::Actor;
 use crate::error::RlError;
 
 /// A circuit with the thresholds that encode its inputs. As an [`Actor`] it runs on any device, gate by gate on
 /// tensors.
 pub struct CircuitController {
+    task: &'static ControlTask,
     code: ObservationCode,
     netlist: Netlist,
 }
@@ -17,13 +22,23 @@ pub struct CircuitController {
 impl CircuitController {
     /// From a circuit that contains its thresholds.
     pub fn new(netlist: Netlist) -> farad::Result<CircuitController> {
-        let code = ObservationCode::of(&netlist).filter(|code| code.names().len() == netlist.inputs.len());
-        match code {
-            Some(code) if netlist.outputs.len() == 1 && netlist.registers.is_empty() => {
-                Ok(CircuitController { code, netlist })
+        let code = ObservationCode::of(&netlist).filter(|code| code.all().count() == netlist.inputs.len());
+        match code.zip(ControlTask::of_circuit(&netlist)) {
+            Some((code, task)) if code.levels.len() == task.numbers.len() => {
+                Ok(CircuitController { task, code, netlist })
             }
             _ => Err(RlError::NoController { name: netlist.name }.into()),
         }
+    }
+
+    /// The world that it controls.
+    pub fn world(&self) -> Arc<dyn Environment> {
+        (self.task.world)()
+    }
+
+    /// The row of that world.
+    pub fn task(&self) -> &'static ControlTask {
+        self.task
     }
 
     /// The circuit.
@@ -44,9 +59,10 @@ impl Actor for CircuitController {
 
     fn act(&self, seen: &Tensor) -> Tensor {
         let worlds = seen.shape()[0];
-        let out = self.wires(seen)[self.netlist.outputs[0].wire.index()].clone();
-        let nothing = || Tensor::zeros([worlds], seen.device()).cast(DType::Bool);
-        out.unwrap_or_else(nothing).cast(DType::I32)
+        let (wires, nothing) = (self.wires(seen), Tensor::zeros([worlds], seen.device()).cast(DType::Bool));
+        let bit = |wire: farad_circuit::Wire| wires[wire.index()].clone().unwrap_or(nothing.clone());
+        let bits: Vec<Tensor> = self.netlist.outputs.iter().map(|output| bit(output.wire)).collect();
+        (self.task.action)(&bits)
     }
 
     fn layers(&self, seen: &Tensor) -> Vec<(String, Tensor)> {

@@ -8,12 +8,13 @@ use farad_circuit::equivalence::{Budget, equivalent};
 use farad_circuit::repair::{ClassifierCircuit, PanelSamples, Reading, SearchOptions, repair_classifier};
 use farad_circuit::{Circuit, Drawing, Format, Netlist, Statistics, export, simplify};
 
-use super::closed_loop::survived;
+use super::closed_loop::earned;
+use super::lesson_tree::lesson_tree;
 use super::observation_code::ObservationCode;
 use super::search::settle_in_loop;
 use super::settings::ControllerSettings;
+use super::task::{ControlGoal, ControlTask};
 use super::trainee::{CodedLessons, circuit, network};
-use crate::environments::CartPole;
 
 /// Seed offset for the starts that judge a circuit.
 const JUDGED: u64 = 0x6a75_6467_6564;
@@ -38,44 +39,66 @@ pub struct ControllerVerdict {
     pub simplified: Netlist,
     /// Whether the simplified circuit is proved equal.
     pub proved: bool,
-    /// Steps survived from every start of the judging.
-    pub steps: Vec<u64>,
+    /// Returns from every start of the judging.
+    pub returns: Vec<f64>,
     /// The same for the circuit as learned.
-    pub learned_steps: Vec<u64>,
+    pub learned_returns: Vec<f64>,
 }
 
-fn mean(steps: &[u64]) -> f64 {
-    steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64
+fn mean(returns: &[f64]) -> f64 {
+    returns.iter().sum::<f64>() / returns.len().max(1) as f64
 }
 
 impl ControllerVerdict {
-    /// Starts that survived to the end.
-    pub fn held(&self) -> usize {
-        self.steps.iter().filter(|&&steps| steps == CartPole::LONGEST as u64).count()
+    /// What the circuit is for.
+    pub fn task(&self) -> &'static ControlTask {
+        self.settings.task()
+    }
+
+    /// Starts that survived to the end; none where every start does.
+    pub fn held(&self) -> Option<usize> {
+        let whole = self.task().longest as f64;
+        let held = || self.returns.iter().filter(|&&earned| earned == whole).count();
+        (self.task().goal == ControlGoal::Survive).then(held)
+    }
+
+    /// The least that a start came to.
+    fn worst(&self) -> f64 {
+        self.returns.iter().copied().reduce(f64::min).unwrap_or(0.0)
     }
 
     /// As one JSON object.
     pub fn json(&self) -> Value {
         let after = Statistics::of(&self.simplified);
-        json!({
-            "world": "cartpole", "algorithm": "circuit", "seed": self.settings.seed, "updates": self.updates,
-            "episodes": self.steps.len(), "return_mean": mean(&self.steps),
-            "return_min": self.steps.iter().min().copied().unwrap_or(0),
-            "held": self.held(), "return_mean_learned": mean(&self.learned_steps),
+        let mut json = json!({
+            "world": self.task().name, "algorithm": "circuit", "seed": self.settings.seed, "updates": self.updates,
+            "episodes": self.returns.len(), "return_mean": mean(&self.returns), "return_min": self.worst(),
+            "return_mean_learned": mean(&self.learned_returns),
             "learned_gates": Statistics::of(&self.learned).active_live,
             "repaired_gates": Statistics::of(&self.repaired).active_live,
             "simplified_gates": after.active, "depth": after.depth, "proved": self.proved,
-        })
+        });
+        if let Some(held) = self.held() {
+            // Returns are numbers of steps there.
+            (json["held"], json["return_min"]) = (held.into(), (self.worst() as u64).into());
+        }
+        json
     }
 
     /// The result as a sentence.
     pub fn sentence(&self) -> String {
         let after = Statistics::of(&self.simplified);
-        let (held, all) = (count(self.held()), counted(self.steps.len(), "start"));
         let proved = if self.proved { "proved equal" } else { "not proved equal" };
         let (gates, depth) = (counted(after.active, "gate"), count(after.depth));
-        let mean = mean(&self.steps);
-        format!("held for 500 steps from {held} of {all} (mean {mean:.1}); {gates}, {depth} deep, {proved}")
+        let (mean, all) = (mean(&self.returns), counted(self.returns.len(), "start"));
+        let earned = match self.held() {
+            Some(held) => {
+                let longest = self.task().longest;
+                format!("held for {longest} steps from {} of {all} (mean {mean:.1})", count(held))
+            }
+            None => format!("mean return {mean:.1} from {all}, {:.1} from the worst", self.worst()),
+        };
+        format!("{earned}; {gates}, {depth} deep, {proved}")
     }
 }
 
@@ -112,37 +135,42 @@ fn text(netlist: &Netlist) -> String {
     Circuit::Netlist(netlist.clone()).to_json()
 }
 
-/// The hardened circuit of a run's checkpoint, the lessons that it learned from, and the number of updates.
-fn learned(run: &Run) -> Result<(Netlist, CodedLessons, u64)> {
+/// The hardened circuit of a run's checkpoint, the code of its inputs, and the number of updates.
+fn learned(run: &Run) -> Result<(Netlist, ObservationCode, u64)> {
     let settings = ControllerSettings::of(run)?;
     let checkpoint =
         run.checkpoint()?.ok_or_else(|| TrainError::NothingLearned { path: run.path().into() })?;
-    let lessons = CodedLessons::new(&settings)?;
-    let network = network(&settings, lessons.code.names().len());
+    let code = match checkpoint.value::<ObservationCode>() {
+        Ok(code) => code,
+        // A run from before checkpoints had it.
+        Err(_) => CodedLessons::new(&settings)?.code,
+    };
+    let network = network(&settings, code.all().count());
     checkpoint.restore_module("model", &network)?;
-    Ok((circuit(&network, &lessons.code)?, lessons, checkpoint.step()))
+    Ok((circuit(settings.task(), &network, &code)?, code, checkpoint.step()))
 }
 
 /// Repairs, simplifies and judges the circuit of a run; reuses what the run has already written.
 pub fn judge(run: &Run) -> Result<ControllerVerdict> {
     let settings = ControllerSettings::of(run)?;
-    let (learned, lessons, updates) = learned(run)?;
+    let (learned, code, updates) = learned(run)?;
     let (repaired, simplified) = match (stored(run, REPAIRED), stored(run, SIMPLIFIED)) {
         (Some(repaired), Some(simplified)) => (repaired, simplified),
         _ => {
-            let repaired = repair(&learned, &lessons, &settings)?;
+            let repaired = repair(&learned, &CodedLessons::new(&settings)?, &settings)?;
             let options = simplify::SimplifyOptions { time: None, ..Default::default() };
             let smaller = simplify::simplify(&repaired, &options).map_err(farad_logic::Error::from)?;
             (repaired, smaller.netlist)
         }
     };
     let proof = equivalent(&repaired, &simplified, &Budget::default()).map_err(farad_logic::Error::from)?;
-    let starts = CartPole::starts(settings.episodes, settings.seed ^ JUDGED)?;
-    let steps = |netlist: &Netlist| survived(netlist, &lessons.code, &starts, None);
+    let task = settings.task();
+    let starts = (task.starts)(settings.episodes, settings.seed ^ JUDGED)?;
+    let returns = |netlist: &Netlist| earned(task, netlist, &code, &starts, None);
     Ok(ControllerVerdict {
         updates,
-        steps: steps(&simplified),
-        learned_steps: steps(&learned),
+        returns: returns(&simplified),
+        learned_returns: returns(&learned),
         proved: proof.is_proved(),
         settings,
         learned,
@@ -161,21 +189,23 @@ fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &ControllerSettin
                 plane[n / 64] |= u64::from(bit) << (n % 64);
             }
         }
-        PanelSamples {
-            planes,
-            labels: lessons.right[from..to].iter().map(|&right| usize::from(right)).collect(),
-        }
+        PanelSamples { planes, labels: lessons.wanted[from..to].iter().map(|&bits| bits as usize).collect() }
     };
     let classifier = ClassifierCircuit { netlist: learned, reading: Reading::Number, suggestions: &[] };
     let options = SearchOptions { candidates: settings.repair, time: None, seed: settings.seed };
     let found = repair_classifier(&classifier, &samples(0, half), &samples(half, 2 * half), &options);
     let mut on_samples = found.map_err(farad_logic::Error::from)?.netlist;
     (on_samples.name, on_samples.meta) = (learned.name.clone(), learned.meta.clone());
-    // A circuit that agrees with more samples may still hold the pole for less time.
-    let starts = CartPole::starts(settings.episodes, settings.seed ^ COMPARED)?;
-    let held = |netlist: &Netlist| survived(netlist, &lessons.code, &starts, None).iter().sum::<u64>();
-    let begin = if held(&on_samples) >= held(learned) { &on_samples } else { learned };
-    Ok(settle_in_loop(begin, &lessons.code, settings.search, settings.seed)?.netlist)
+    // A circuit that agrees with more samples may still earn less.
+    let (task, code) = (settings.task(), &lessons.code);
+    let starts = (task.starts)(settings.episodes, settings.seed ^ COMPARED)?;
+    let sum = |netlist: &Netlist| earned(task, netlist, code, &starts, None).iter().sum::<f64>();
+    let mut begin = if sum(&on_samples) >= sum(learned) { &on_samples } else { learned };
+    let tree = (settings.tree > 0).then(|| lesson_tree(lessons, learned, settings.tree));
+    if let Some(tree) = tree.as_ref().filter(|tree| sum(tree) > sum(begin)) {
+        begin = tree;
+    }
+    Ok(settle_in_loop(task, begin, code, settings.search, settings.seed)?.netlist)
 }
 
 /// Judges, and writes circuits, Verilog, C, plots and the report to the run's folder.
@@ -193,7 +223,7 @@ pub fn conclude(run: &Run) -> Result<ControllerVerdict> {
             run.write_file(format!("circuits/{name}"), text.as_bytes())?;
         }
     }
-    Conclusion::new(verdict.updates, "mean return", mean(&verdict.steps), verdict.sentence()).write(run)?;
+    Conclusion::new(verdict.updates, "mean return", mean(&verdict.returns), verdict.sentence()).write(run)?;
     plots(run, &verdict)?;
     run.write_report(&page(run, &verdict)?)?;
     Ok(verdict)
@@ -214,9 +244,11 @@ fn page(run: &Run, verdict: &ControllerVerdict) -> Result<String> {
     let Statistics { depth, .. } = Statistics::of(&verdict.simplified);
     let gates = |netlist: &Netlist| counted(Statistics::of(netlist).active_live, "gate");
     let seconds = Events::training_seconds(&Events::read(run.events_path())?);
-    let mut page = Page::with_result("cartpole-circuit: a controller of logic gates", &verdict.sentence());
+    let title = format!("{}: a controller of logic gates", verdict.task().subject);
+    let mut page = Page::with_result(&title, &verdict.sentence());
+    let unit = if verdict.held().is_some() { " steps" } else { " return" };
     page.facts([
-        ("learned", format!("{}, mean {:.1} steps", gates(&verdict.learned), mean(&verdict.learned_steps))),
+        ("learned", format!("{}, mean {:.1}{unit}", gates(&verdict.learned), mean(&verdict.learned_returns))),
         ("repaired", gates(&verdict.repaired)),
         ("simplified", format!("{}, depth {depth}", gates(&verdict.simplified))),
         ("proved equal", if verdict.proved { "yes".to_string() } else { "no".into() }),
@@ -225,12 +257,15 @@ fn page(run: &Run, verdict: &ControllerVerdict) -> Result<String> {
         ("training time", format!("{seconds:.1} s")),
     ]);
     page.section("Inputs");
-    page.words(
-        "A bit is set when the number is above its threshold. The output is 1 for a push to the right.",
-    );
+    page.words(&format!("A bit is set when the number is above its threshold. {}", verdict.task().meaning));
     if let Some(code) = ObservationCode::of(&verdict.simplified) {
         let live = verdict.simplified.live_wires();
-        let rows = code.names().into_iter().zip(code.all()).zip(&live).filter(|(_, live)| **live);
+        let rows = code
+            .names(verdict.task().numbers)
+            .into_iter()
+            .zip(code.all())
+            .zip(&live)
+            .filter(|(_, live)| **live);
         let rows: Vec<Vec<String>> =
             rows.map(|((name, (_, level)), _)| vec![name, level.to_string()]).collect();
         page.table(&["input", "threshold"], &rows);

@@ -1,4 +1,4 @@
-//! Controllers as a kind of training: `farad train cartpole-circuit`.
+//! Controllers as a kind of training: `farad train cartpole-circuit` and others.
 
 use farad::run::{Checkpoint, Run, Table, Value, json};
 use farad::train::settings::{Setting, SettingsTable as _};
@@ -8,11 +8,11 @@ use farad_circuit::Statistics;
 
 use super::finish::{self, ControllerVerdict};
 use super::settings::ControllerSettings;
+use super::task::{ControlTask, TASKS};
 use super::trainee::ControllerInTraining;
 
 /// The kind of run folder, in `config.toml` and checkpoints.
 pub const KIND: &str = "controller";
-const NAME: &str = "cartpole-circuit";
 
 /// Controllers that are circuits.
 pub struct Controllers;
@@ -27,20 +27,22 @@ impl TrainingKind for Controllers {
     }
 
     fn subjects(&self) -> Vec<Subject> {
-        vec![Subject::new(NAME, "a circuit of logic gates that holds the pole of a cart-pole")]
+        TASKS.iter().map(|task| Subject::new(task.subject, task.about)).collect()
     }
 
     fn settings(&self) -> Vec<Setting> {
         ControllerSettings::rows()
     }
 
-    fn defaults(&self, _: &str) -> Result<Vec<(&'static str, Table)>> {
-        Ok(vec![("default", ControllerSettings::new().table())])
+    fn defaults(&self, subject: &str) -> Result<Vec<(&'static str, Table)>> {
+        Ok(vec![("default", ControllerSettings::new(ControlTask::of_subject(subject)?).table())])
     }
 
     fn prepare(&self, asked: &Asked) -> Result<Box<dyn Prepared>> {
-        let mut settings = ControllerSettings::new();
+        let task = ControlTask::of_subject(asked.subject)?;
+        let mut settings = ControllerSettings::new(task);
         asked.fill(&mut settings)?;
+        settings.world = task.name.into();
         ready(settings, asked.device_or_best()?)
     }
 
@@ -67,6 +69,7 @@ impl TrainingKind for Controllers {
         let mut value = json!({
             "run": run.path().display().to_string(),
             "kind": run.kind(),
+            "world": settings.world,
             "device": settings.device,
             "seed": settings.seed,
             "updates": run.checkpoint()?.as_ref().map_or(0, Checkpoint::step),
@@ -85,8 +88,10 @@ impl TrainingKind for Controllers {
         "--updates and --set"
     }
 
-    fn learns(&self, _: &Table) -> String {
-        NAME.into()
+    fn learns(&self, config: &Table) -> String {
+        let world = config.get("world").and_then(|world| world.as_str());
+        let task = world.and_then(|world| ControlTask::of(world).ok()).unwrap_or(&TASKS[0]);
+        task.subject.into()
     }
 
     fn measures(&self, _: &Table) -> Vec<Measure> {

@@ -3,8 +3,6 @@
 use farad_circuit::Netlist;
 use serde::{Deserialize, Serialize};
 
-/// The names of the cart-pole's observations in circuits.
-const NAMES: [&str; 4] = ["place", "speed", "angle", "turning"];
 /// The metadata key of thresholds in circuits.
 const META: &str = "thresholds";
 
@@ -47,10 +45,10 @@ impl ObservationCode {
         self.all().map(|(number, level)| seen[number] > level).collect()
     }
 
-    /// Names of the bits, e.g. `angle_3`: the angle is above its fourth threshold.
-    pub fn names(&self) -> Vec<String> {
+    /// Names of the bits by the names of the numbers, e.g. `angle_3`: the angle is above its fourth threshold.
+    pub fn names(&self, numbers: &[&str]) -> Vec<String> {
         let of = |(number, levels): (usize, &Vec<f64>)| {
-            let name = NAMES.get(number).map_or(format!("seen{number}"), |name| name.to_string());
+            let name = numbers.get(number).map_or(format!("seen{number}"), |name| name.to_string());
             (0..levels.len()).map(move |n| format!("{name}_{n}")).collect::<Vec<_>>()
         };
         self.levels.iter().enumerate().flat_map(of).collect()

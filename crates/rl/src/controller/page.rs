@@ -6,19 +6,19 @@ use farad_circuit::Statistics;
 
 use super::circuit_controller::CircuitController;
 use super::finish::simplified;
-use crate::environments::CartPole;
 use crate::page::{PageWords, page};
 
-/// The page of a run's circuit, which acts in the cart-pole: what the file is called, and its text.
+/// The page of a run's circuit, which acts in its world: what the file is called, and its text.
 pub fn controller_page(run: &Run) -> Result<(String, String)> {
     let circuit = CircuitController::new(simplified(run)?)?;
     let gates = counted(Statistics::of(circuit.netlist()).active_live, "gate");
+    let task = circuit.task();
     let words = PageWords {
-        title: "cartpole by a circuit".into(),
+        title: format!("{} by a circuit", task.name),
         about: format!(
-            "A cart is pushed left or right so that its pole stands. A circuit of {gates} decides, from bits of what it sees. \
-             Every step is computed here, in your browser."
+            "This is {}. It has {gates}, and decides from bits of what it sees. Every step is computed here, in your browser.",
+            task.about
         ),
     };
-    Ok(("cartpole-circuit.html".into(), page(&CartPole, &circuit, &words, &Device::cpu())?))
+    Ok((format!("{}.html", task.subject), page(&*circuit.world(), &circuit, &words, &Device::cpu())?))
 }

@@ -1,89 +1,92 @@
-//! Local search in closed loop: gates are changed, and a change stays if the pole stands longer.
+//! Local search in closed loop: gates are changed, and a change stays if the circuit earns more.
 //!
-//! The first goal is that all starts survive, the second a smaller circuit. Candidates run bit-parallel on a
-//! few starts. A candidate that is perfect there, and smaller than the best so far, is tried on thousands of
-//! starts. It is kept if it is perfect there too. Otherwise, starts on which it fails join the few.
+//! The first goal is that of the task (that all starts survive, or a mean return), the second a smaller circuit. Candidates
+//! run bit-parallel on a few starts. A candidate that is good enough there, and smaller than the best so far, is tried on
+//! thousands of starts. It is kept if it is good enough there too. Otherwise the few get more starts: those on which it fails,
+//! or any if the mean counts.
 //!
-//! Invariant: on the thousands, the result survives at least as many steps as the initial circuit. It is
-//! determined by the number of candidates and the seed.
+//! Invariant: on the thousands, the result earns at least as much as the initial circuit, or enough. It is determined by the
+//! number of candidates and the seed.
 
 use farad::Result;
 use farad_circuit::{Gate, GateNode, Netlist, Wire};
 
-use super::closed_loop::survived;
+use super::closed_loop::earned;
 use super::observation_code::ObservationCode;
-use crate::environments::CartPole;
+use super::task::{ControlGoal, ControlTask, HostState};
 
-/// Starts that a candidate is tried on first, and starts that decide.
-const FEW: usize = 64;
-const MANY: usize = 8192;
-/// Most starts among the few.
-const MOST: usize = 256;
-/// Largest number of gates to which an imperfect circuit may grow.
-const LARGEST: usize = 64;
-/// Candidates after which a search without a perfect circuit restarts.
-const ROUND: u64 = 5000;
+/// By how many the few starts grow.
+const MORE: usize = 8;
 
 /// The result of a search.
 pub struct LoopSearch {
     /// The best circuit.
     pub netlist: Netlist,
-    /// Mean steps on the starts of the search, before and after.
-    pub steps: [f64; 2],
+    /// Mean returns on the starts of the search, before and after; enough counts as no more than that.
+    pub returns: [f64; 2],
     /// Candidates tried.
     pub candidates: u64,
 }
 
-/// Searches for a circuit that survives from every start, then for a smaller one.
+/// Searches for a circuit that is good enough for its task, then for a smaller one.
 pub fn settle_in_loop(
+    task: &ControlTask,
     netlist: &Netlist,
     code: &ObservationCode,
     candidates: u64,
     seed: u64,
 ) -> Result<LoopSearch> {
-    let starts = CartPole::starts(FEW + MANY, seed)?;
-    let (few, many) = starts.split_at(FEW);
+    let few = task.sizes.few[0];
+    let starts = (task.starts)(few + task.sizes.many, seed)?;
+    let (few, many) = starts.split_at(few);
     let best = tidy(netlist);
-    let mut search =
-        Search { code, few: few.to_vec(), many, random: seed | 1, best: best.clone(), sum: 0, kept: None };
-    let before = survived(&best, code, many, None).iter().sum();
-    if before == whole(many) {
+    let mut search = Search {
+        task,
+        code,
+        few: few.to_vec(),
+        many,
+        used: 0,
+        random: seed | 1,
+        best: best.clone(),
+        sum: 0.0,
+        kept: None,
+    };
+    let before = search.score(&best, many, None);
+    if before >= task.enough(many.len()) {
         search.kept = Some(best.clone());
     }
     for n in 0..candidates {
-        if search.kept.is_none() && n % ROUND == 0 {
-            // If it is not perfect by now, it is stuck.
+        if search.kept.is_none() && n % task.sizes.round == 0 {
+            // If it is not good enough by now, it is stuck.
             search.best = best.clone();
             search.measure();
         }
         search.try_one();
     }
-    let (netlist, after) = match search.kept {
-        Some(kept) => (kept, whole(many)),
+    let (netlist, after) = match search.kept.take() {
+        Some(kept) => (kept, task.enough(many.len())),
         None => {
-            let after = survived(&search.best, code, many, None).iter().sum();
+            let after = search.score(&search.best, many, None);
             if after > before { (search.best, after) } else { (best, before) }
         }
     };
-    let mean = |sum: u64| sum as f64 / many.len() as f64;
-    Ok(LoopSearch { steps: [mean(before), mean(after)], netlist, candidates })
-}
-
-/// The total number of steps if all starts survive.
-fn whole(starts: &[[f64; 4]]) -> u64 {
-    (starts.len() * CartPole::LONGEST) as u64
+    let mean = |sum: f64| sum / many.len() as f64;
+    Ok(LoopSearch { returns: [mean(before), mean(after)], netlist, candidates })
 }
 
 struct Search<'a> {
+    task: &'a ControlTask,
     code: &'a ObservationCode,
-    few: Vec<[f64; 4]>,
-    many: &'a [[f64; 4]],
+    few: Vec<HostState>,
+    many: &'a [HostState],
+    /// How many of the many are among the few, if the mean counts.
+    used: usize,
     random: u64,
     /// The circuit that the next candidate changes.
     best: Netlist,
-    /// Steps that it survives on the few starts.
-    sum: u64,
-    /// The smallest circuit that was perfect on the many starts.
+    /// What it earns from the few starts.
+    sum: f64,
+    /// The smallest circuit that was good enough on the many starts.
     kept: Option<Netlist>,
 }
 
@@ -93,37 +96,44 @@ impl Search<'_> {
         ((self.random >> 33) as usize) % most.max(1)
     }
 
-    fn measure(&mut self) {
-        self.sum = survived(&self.best, self.code, &self.few, None).iter().sum();
+    fn earned(&self, netlist: &Netlist, starts: &[HostState], hopeless: Option<f64>) -> Vec<f64> {
+        earned(self.task, netlist, self.code, starts, hopeless)
     }
 
-    /// Tries a change. It stays if the circuit is better, or as good and no larger. While nothing is perfect,
+    /// What a circuit earns in all, and no more than enough.
+    fn score(&self, netlist: &Netlist, starts: &[HostState], hopeless: Option<f64>) -> f64 {
+        let sum: f64 = self.earned(netlist, starts, hopeless).iter().sum();
+        sum.min(self.task.enough(starts.len()))
+    }
+
+    fn measure(&mut self) {
+        self.sum = self.score(&self.best, &self.few, None);
+    }
+
+    /// Tries a change. It stays if the circuit is better, or as good and no larger. While nothing is good enough,
     /// the circuit may grow.
     fn try_one(&mut self) {
         let candidate = tidy(&self.changed());
         let (old, new) = (size(&self.best), size(&candidate));
-        let may_grow = self.kept.is_none() && new <= LARGEST;
-        let least = if new <= old || may_grow { self.sum } else { self.sum + 1 };
-        let sum: u64 = survived(&candidate, self.code, &self.few, Some(least)).iter().sum();
+        let may_grow = self.kept.is_none() && new <= self.task.sizes.largest;
+        let least = if new <= old || may_grow { self.sum } else { self.sum + 1.0 };
+        let sum = self.score(&candidate, &self.few, Some(least));
         if sum < least {
             return;
         }
         let smallest = self.kept.as_ref().is_none_or(|kept| new < size(kept));
-        if sum == whole(&self.few) && smallest {
-            let room = MOST.saturating_sub(self.few.len()).min(8);
-            let hopeless = (room == 0).then(|| whole(self.many));
-            let steps = survived(&candidate, self.code, self.many, hopeless);
-            let fell = steps.iter().zip(self.many).filter(|(steps, _)| **steps < CartPole::LONGEST as u64);
-            let mut fell = fell.map(|(_, start)| *start).peekable();
-            if fell.peek().is_none() {
+        if sum >= self.task.enough(self.few.len()) && smallest {
+            let room = self.task.sizes.few[1].saturating_sub(self.few.len()).min(MORE);
+            let harder = self.harder(&candidate, room);
+            if harder.is_none() {
                 self.kept = Some(candidate.clone());
             } else if room == 0 {
                 return;
             } else {
                 // The few starts were not hard enough; the best is measured again.
-                self.few.extend(fell.take(room));
+                self.few.extend(harder.unwrap_or_default());
                 self.measure();
-                let sum: u64 = survived(&candidate, self.code, &self.few, None).iter().sum();
+                let sum = self.score(&candidate, &self.few, None);
                 if sum < self.sum || (sum == self.sum && new > old && !may_grow) {
                     return;
                 }
@@ -133,6 +143,29 @@ impl Search<'_> {
         self.measure();
     }
 
+    /// At most so many starts on which a circuit should be tried too; none if it is good enough on the many.
+    fn harder(&mut self, candidate: &Netlist, room: usize) -> Option<Vec<HostState>> {
+        let enough = self.task.enough(self.many.len());
+        let earned = self.earned(candidate, self.many, (room == 0).then_some(enough));
+        match self.task.goal {
+            ControlGoal::Survive => {
+                let whole = self.task.enough(1);
+                let fell = earned.iter().zip(self.many).filter(|(earned, _)| **earned < whole);
+                let mut fell = fell.map(|(_, start)| *start).peekable();
+                fell.peek()?;
+                Some(fell.take(room).collect())
+            }
+            ControlGoal::Return(_) => {
+                if earned.iter().sum::<f64>() >= enough {
+                    return None;
+                }
+                let from = self.used.min(self.many.len());
+                self.used = (from + room).min(self.many.len());
+                Some(self.many[from..self.used].to_vec())
+            }
+        }
+    }
+
     /// The best circuit with one or two gates changed: another function, another operand, or a gate bypassed.
     fn changed(&mut self) -> Netlist {
         let mut netlist = self.best.clone();
@@ -140,12 +173,13 @@ impl Search<'_> {
         for _ in 0..=self.below(2) {
             let rare = if self.kept.is_none() { 4 } else { 12 };
             if netlist.gates.is_empty() || self.below(rare) == 0 {
-                // Every other new gate corrects the current output.
-                let said = netlist.outputs[0].wire;
+                // Every other new gate corrects a current output.
+                let output = if netlist.outputs.len() == 1 { 0 } else { self.below(netlist.outputs.len()) };
+                let said = netlist.outputs[output].wire;
                 let a = if self.below(2) == 0 { said } else { Wire(self.below(netlist.wires()) as u32) };
                 let b = Wire(self.below(netlist.wires()) as u32);
                 let new = netlist.gate(Gate::ALL[self.below(16)], a, b);
-                netlist.outputs[0].wire = new;
+                netlist.outputs[output].wire = new;
                 continue;
             }
             let at = self.below(netlist.gates.len());

@@ -14,32 +14,33 @@ use super::finish;
 use super::kind::outcome;
 use super::observation_code::ObservationCode;
 use super::settings::ControllerSettings;
-use super::teacher::{Lessons, lessons, teacher};
+use super::task::ControlTask;
+use super::teacher::Lessons;
 
 /// The initial logit of the gate "pass operand a through".
 const PASSING: f32 = 3.0;
 /// Offset of the updates' random numbers in the seed's stream.
 const STEPS: u64 = 1 << 34;
 
-/// The training data: bits per sample, and the teacher's action.
+/// The training data: bits per sample, and the teacher's action as output bits, the first one lowest.
 pub(super) struct CodedLessons {
     pub code: ObservationCode,
     pub bits: Vec<Vec<bool>>,
-    pub right: Vec<bool>,
+    pub wanted: Vec<u32>,
 }
 
 impl CodedLessons {
     /// Recomputes everything from the seed.
     pub fn new(settings: &ControllerSettings) -> Result<CodedLessons> {
-        let Lessons { seen, right } = lessons(&teacher(settings.seed)?, settings.seed)?;
+        let Lessons { seen, wanted } = (settings.task().lessons)(settings.seed)?;
         let code = ObservationCode::quantiles(&seen, settings.thresholds);
-        Ok(CodedLessons { bits: seen.iter().map(|row| code.bits(row)).collect(), code, right })
+        Ok(CodedLessons { bits: seen.iter().map(|row| code.bits(row)).collect(), code, wanted })
     }
 }
 
 /// The network before its first update.
 pub(super) fn network(settings: &ControllerSettings, inputs: usize) -> GateNetwork {
-    let widths = settings.layers.iter().map(|&gates| gates as usize).chain([1]);
+    let widths = settings.layers.iter().map(|&gates| gates as usize).chain([settings.task().outputs.len()]);
     let mut from = inputs;
     let layer = |(n, to): (usize, usize)| {
         let layer = GateLayer::random(from, to, settings.seed.wrapping_mul(1000) + n as u64).passing(PASSING);
@@ -50,11 +51,13 @@ pub(super) fn network(settings: &ControllerSettings, inputs: usize) -> GateNetwo
 }
 
 /// The circuit of a network, with the names and thresholds of its inputs.
-pub(super) fn circuit(network: &GateNetwork, code: &ObservationCode) -> Result<Netlist> {
-    let mut netlist = network.to_netlist("cartpole")?;
-    netlist.inputs = code.names();
-    netlist.outputs[0].name = "right".into();
+pub(super) fn circuit(task: &ControlTask, network: &GateNetwork, code: &ObservationCode) -> Result<Netlist> {
+    let mut netlist = network.to_netlist(task.name)?;
+    netlist.inputs = code.names(task.numbers);
+    let outputs = netlist.outputs.iter_mut().zip(task.outputs);
+    outputs.for_each(|(output, name)| output.name = name.to_string());
     code.put(&mut netlist);
+    task.put(&mut netlist);
     Ok(netlist)
 }
 
@@ -64,26 +67,37 @@ pub(super) struct ControllerInTraining {
     network: GateNetwork,
     optimizer: Box<dyn AnyOptimizer>,
     device: Device,
-    /// Features by samples, and the teacher's actions.
+    code: ObservationCode,
+    /// Features by samples, and the teacher's actions: output bits by samples.
     bits: Tensor,
-    right: Tensor,
+    wanted: Tensor,
     steps: u64,
-    /// The fraction of samples that hard gates got right at the last check.
+    /// The fraction of output bits of samples that hard gates got right at the last check.
     seen: Option<f64>,
 }
 
 impl ControllerInTraining {
     pub fn new(settings: ControllerSettings, device: &Device) -> Result<ControllerInTraining> {
-        let CodedLessons { code, bits, right } = CodedLessons::new(&settings)?;
-        let (inputs, count) = (code.names().len(), bits.len());
+        let CodedLessons { code, bits, wanted } = CodedLessons::new(&settings)?;
+        let (inputs, count, outputs) = (code.all().count(), bits.len(), settings.task().outputs.len());
         let planes = (0..inputs).flat_map(|n| bits.iter().map(move |row| f32::from(u8::from(row[n]))));
         let bits = Tensor::from_vec(planes.collect::<Vec<f32>>(), [inputs, count], device);
-        let wanted: Vec<f32> = right.iter().map(|&right| f32::from(u8::from(right))).collect();
-        let right = Tensor::from_vec(wanted, [1, count], device);
+        let planes = (0..outputs).flat_map(|n| wanted.iter().map(move |bits| (bits >> n & 1) as f32));
+        let wanted = Tensor::from_vec(planes.collect::<Vec<f32>>(), [outputs, count], device);
         let network = network(&settings, inputs).to_device(device);
         let optimizer = optimizer("adam", vec![(network.parameters(), 0.0)], OptimizerOptions::default());
         let device = device.clone();
-        Ok(ControllerInTraining { settings, network, optimizer, device, bits, right, steps: 0, seen: None })
+        Ok(ControllerInTraining {
+            settings,
+            network,
+            optimizer,
+            device,
+            code,
+            bits,
+            wanted,
+            steps: 0,
+            seen: None,
+        })
     }
 
     fn said(&self, bits: &Tensor, pass: Pass) -> Tensor {
@@ -91,21 +105,22 @@ impl ControllerInTraining {
     }
 
     fn loss(&self) -> Tensor {
-        let count = self.right.shape()[1];
+        let count = self.wanted.shape()[1];
         let draws =
             Tensor::rand_at(self.settings.seed, STEPS + self.steps, [self.settings.samples], &self.device);
         let places = (draws * count as f64).floor().minimum((count - 1) as f64).cast(DType::I32);
         let part = |rows: &Tensor| rows.index_select(1, &places);
-        (self.said(&part(&self.bits), Pass::Straight) - part(&self.right)).square().mean()
+        (self.said(&part(&self.bits), Pass::Straight) - part(&self.wanted)).square().mean()
     }
 }
 
 impl Trainee for ControllerInTraining {
     fn title(&self) -> String {
-        let (bits, count) = (self.bits.shape()[0], self.right.shape()[1]);
+        let (bits, count) = (self.bits.shape()[0], self.wanted.shape()[1]);
         let gates: usize = self.network.layers().iter().map(GateLayer::outputs).sum();
         let (bits, gates) = (counted(bits, "bit"), counted(gates, "gate"));
-        format!("cartpole-circuit: {gates} on {bits} learn from {}", counted(count, "sample"))
+        let subject = self.settings.task().subject;
+        format!("{subject}: {gates} on {bits} learn from {}", counted(count, "sample"))
     }
 
     fn device(&self) -> &Device {
@@ -143,7 +158,7 @@ impl Trainee for ControllerInTraining {
     }
 
     fn validate(&mut self) -> Result<Option<Validation>> {
-        let wrong = (self.said(&self.bits, Pass::Hard) - &self.right).abs().mean().item()?;
+        let wrong = (self.said(&self.bits, Pass::Hard) - &self.wanted).abs().mean().item()?;
         let right = 1.0 - f64::from(wrong);
         self.seen = Some(right);
         Ok(Some(Validation { goodness: right, later_wins: true, cells: vec![right.into()] }))
@@ -152,6 +167,7 @@ impl Trainee for ControllerInTraining {
     fn save(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         checkpoint.put_module("model", &self.network);
         checkpoint.put_all("optimizer", self.optimizer.state()?);
+        checkpoint.set_value(&self.code);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::{PI, TAU};
 
 use farad::run::{Picture, Value, json};
-use farad::{DType, Device, Tensor};
+use farad::{DType, Device, Result, Tensor};
 
 use crate::environment::{Actions, Environment, PortNames, Transition};
 use crate::raster::Raster;
@@ -25,6 +25,40 @@ const SECONDS: f64 = 0.05;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pendulum;
 
+impl Pendulum {
+    /// Steps of an episode.
+    pub const LONGEST: usize = 200;
+
+    /// One step of one world on the host, in f64: the next angle and speed, and the reward. The torque is a fraction of the
+    /// maximum.
+    ///
+    /// ```
+    /// use farad_rl::Pendulum;
+    /// let ([angle, speed], reward) = Pendulum::advance([0.1, 0.0], -1.0);
+    /// assert!(angle < 0.1 && speed < 0.0 && (-0.02..0.0).contains(&reward));
+    /// ```
+    pub fn advance([angle, speed]: [f64; 2], torque: f64) -> ([f64; 2], f64) {
+        let torque = torque.clamp(-1.0, 1.0) * TORQUE;
+        let upright = Pendulum::wrapped(angle);
+        let cost = upright * upright + 0.1 * speed * speed + 0.001 * torque * torque;
+        let faster = speed + (1.5 * GRAVITY * angle.sin() + 3.0 * torque) * SECONDS;
+        let faster = faster.clamp(-FASTEST, FASTEST);
+        ([angle + faster * SECONDS, faster], -cost)
+    }
+
+    /// An angle from -π to π.
+    pub(crate) fn wrapped(angle: f64) -> f64 {
+        if (-PI..PI).contains(&angle) { angle } else { (angle + PI).rem_euclid(TAU) - PI }
+    }
+
+    /// Initial states of that many worlds, drawn from a seed.
+    pub fn starts(count: usize, seed: u64) -> Result<Vec<[f64; 2]>> {
+        let drawn = Tensor::rand_at(seed, 0, [count, 2], &Device::cpu()).to_vec::<f32>()?;
+        let within = |number: f32| f64::from(number) * 2.0 - 1.0;
+        Ok(drawn.chunks(2).map(|row| [within(row[0]) * PI, within(row[1])]).collect())
+    }
+}
+
 impl Environment for Pendulum {
     fn observations(&self) -> usize {
         3
@@ -35,7 +69,7 @@ impl Environment for Pendulum {
     }
 
     fn longest(&self) -> usize {
-        200
+        Pendulum::LONGEST
     }
 
     fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {

@@ -174,13 +174,18 @@ fn ahead(settings: &mut Settings) {
     if settings.algorithm == "es" {
         (evolution.scale, evolution.policy) = (true, vec![]);
     }
+    // Few worlds and short windows: every window is a step of the actor.
     if settings.algorithm == "shac" {
-        (ppo.worlds, ppo.epochs, ppo.minibatches) = (64, 8, 4);
-        (ppo.learning_rate, ppo.gradient_norm) = (2e-3, 1.0);
+        (ppo.worlds, ppo.horizon, ppo.epochs, ppo.minibatches) = (16, 16, 2, 4);
+        (ppo.learning_rate, ppo.gradient_norm) = (5e-3, 1.0);
     }
     (settings.validation, settings.episodes) = (8, 16);
     settings.course.evaluate_every = 50;
-    settings.updates = if settings.algorithm == "ppo" { 500 } else { 300 };
+    settings.updates = match settings.algorithm.as_str() {
+        "ppo" => 500,
+        "shac" => 1000,
+        _ => 300,
+    };
 }
 
 impl NamedWorld {
