@@ -44,9 +44,10 @@ def _dlpack(
         raise BufferError("dlpack: arrays are handed over on the CPU only")
     if copy is False and x.device.is_gpu:
         raise BufferError("dlpack: a copy is needed: the array is on a GPU")
-    # Consumers of the old form cannot be told that memory is read-only: they get memory of their own.
+    # Others write to memory even if they are told that it is read-only, as PyTorch does, or cannot be told: they get memory
+    # of their own, unless they say that they want no copy.
     old = max_version is None or max_version[0] < 1
-    made = to_numpy(x, builtins.bool(copy) or old)
+    made = to_numpy(x, copy is not False or old)
     return made.__dlpack__() if old else made.__dlpack__(max_version=max_version)
 
 

@@ -123,6 +123,8 @@ def where(condition: Array, x1: Any = None, x2: Any = None, /) -> Any:
 
     if x1 is None and x2 is None:
         return nonzero(condition)
+    if not isinstance(x1, Array) and not isinstance(x2, Array):
+        x1 = asarray(x1, device=condition.device)
     a, b = _both(x1, x2)
     return condition.select(a, b)
 

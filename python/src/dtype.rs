@@ -43,8 +43,8 @@ pub fn row_of(dtype: DType) -> &'static DTypeRow {
 }
 
 /// An element type: `fd.float32` and its like.
-#[pyclass(name = "DType", module = "farad", frozen, eq, hash, skip_from_py_object)]
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[pyclass(name = "DType", module = "farad", frozen, skip_from_py_object)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PyDType {
     /// The dtype.
     pub dtype: DType,
@@ -73,6 +73,15 @@ impl PyDType {
             dtype if dtype.is_signed_int() => "signed integer",
             _ => "unsigned integer",
         }
+    }
+
+    /// Equal to itself, and to what numpy or a name calls so: `x.dtype == np.float32`, `x.dtype == "float32"`.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.extract::<DTypeArg>().is_ok_and(|other| other.0 == self.dtype)
+    }
+
+    fn __hash__(&self) -> usize {
+        ROWS.iter().position(|row| row.dtype == self.dtype).unwrap_or_default()
     }
 
     fn __repr__(&self) -> String {

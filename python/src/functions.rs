@@ -12,7 +12,7 @@ use crate::arguments::ShapeArg;
 use crate::array::{ArrayArg, PyArray};
 use crate::device::{DeviceArg, chosen};
 use crate::dtype::DTypeArg;
-use crate::errors::{detached, guarded};
+use crate::errors::{Exception, detached, guarded};
 use crate::operand::Beside;
 
 /// All elements equal to a number.
@@ -203,9 +203,14 @@ pub fn save(py: Python<'_>, path: PathBuf, arrays: &Bound<'_, PyDict>) -> PyResu
     detached(py, || farad::StateDict::from_tensors(all).write(&path))
 }
 
-/// The named arrays of a safetensors, npz or PyTorch file.
+/// The named arrays of a safetensors file, or of a file of numpy's with the ending `.npz`.
 #[pyfunction]
 pub fn load<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    if path.extension().is_some_and(|end| ["pt", "pth", "bin", "ckpt"].iter().any(|other| end == *other)) {
+        let help = "save it once by safetensors.torch.save_file(model.state_dict(), \"model.safetensors\")";
+        let text = format!("load: files of PyTorch are not read: {}\nhelp: {help}", path.display());
+        return Err(Exception::File.with(text));
+    }
     let state = detached(py, || farad::StateDict::read(&path))?;
     let all = PyDict::new(py);
     for name in state.names() {

@@ -29,6 +29,31 @@ def test_numbers_of_numpy_take_the_dtype_of_the_array(number):
     assert fd.maximum(x, number).tolist() == [2.0, 2.0] and (x ** number).tolist() == [1.0, 4.0]
 
 
+def test_dtypes_equal_what_numpy_calls_so():
+    x = fd.ones((2,))
+    assert x.dtype == np.float32 and x.dtype == "float32" and x.dtype == np.dtype("float32") and x.dtype != np.float64
+    assert x.dtype not in (None, 1, "integral", fd.int32) and {fd.float32: 1}[x.dtype] == 1
+
+
+def test_where_takes_two_numbers():
+    mask = fd.array([True, False])
+    assert fd.where(mask, 1.0, 0.0).tolist() == [1.0, 0.0] and fd.where(mask, 1, 0).dtype == fd.int32
+    assert fd.where(mask, 1, 0.5).tolist() == [1.0, 0.5]
+
+
+def test_what_others_get_by_dlpack_is_their_own():
+    x = fd.array([1.0, 2.0]) * 1
+    other = np.from_dlpack(x)
+    other.flags.writeable and other.__setitem__(0, 9.0)
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_files_of_pytorch_are_refused_with_a_way(tmp_path):
+    (tmp_path / "a.pt").write_bytes(b"PK")
+    with pytest.raises(fd.FileError, match="help: save it once by safetensors"):
+        fd.load(tmp_path / "a.pt")
+
+
 def test_masks_are_counted_and_multiplied():
     mask = fd.array([1.0, -1.0, 2.0]) > 0
     assert (mask * 1.0).dtype == fd.float32 and (1.0 - mask).tolist() == [0.0, 1.0, 0.0]
