@@ -6,11 +6,13 @@
 mod closing;
 mod numbers;
 mod progress;
+mod side_by_side;
 mod table;
 
 pub use closing::{Closing, itself, shown, typed};
 pub use numbers::{bytes, count, counted, duration, percent};
 pub use progress::JobProgress;
+pub use side_by_side::{JobLine, SideBySide};
 pub use table::{Table, TableCell, left, right};
 
 use std::borrow::Cow;

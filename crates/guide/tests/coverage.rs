@@ -58,6 +58,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("W02", "Creatures that evolve"),
     ("W03", "A view"),
     ("U01", "One command"),
+    ("U01", "Sweeps"),
     ("U02", "In the browser"),
     ("U03", "Documents"),
     ("U04", "Interchange"),

@@ -63,7 +63,8 @@ impl Drop for JobProgress {
     }
 }
 
-fn bar(steps: u64, done: u64) -> ProgressBar {
+/// A bar on stderr.
+pub(super) fn bar(steps: u64, done: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10));
     let color = if colored_errors() { ".green/dim" } else { "" };
     // What matters least comes last: narrow terminals cut it off.
