@@ -1,5 +1,7 @@
 //! Jobs side by side: a bar for all of them and a line for each that runs, where lines can be drawn again and again.
 
+use std::time::Duration;
+
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::progress::bar;
@@ -23,6 +25,7 @@ impl Talk {
         let drawn = (!self.quiet && lively()).then(|| {
             let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             let whole = all.add(bar(jobs, 0));
+            whole.enable_steady_tick(Duration::from_millis(250));
             whole.set_message(unit.to_string());
             (all, whole)
         });
@@ -61,8 +64,9 @@ impl SideBySide {
 
 impl Drop for SideBySide {
     fn drop(&mut self) {
-        if let Some((_, whole)) = &self.drawn {
+        if let Some((all, whole)) = &self.drawn {
             whole.finish_and_clear();
+            let _ = all.clear();
         }
     }
 }
