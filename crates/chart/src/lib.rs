@@ -1,5 +1,5 @@
 //! Pictures as SVG text: lines over steps ([`Chart`]), bars by name ([`Bars`]), matrices of counts
-//! ([`Matrix`]), small pictures in rows ([`Sheet`]), and the elements that drawings consist of ([`Canvas`],
+//! ([`Matrix`]), lines across axes ([`Parallel`]), small pictures in rows ([`Sheet`]), and the elements that drawings consist of ([`Canvas`],
 //! [`palette`]).
 //!
 //! Invariant: any data give a picture that is valid XML, and the same data give the same bytes. Values that are
@@ -15,6 +15,7 @@ mod lines;
 mod matrix;
 mod number;
 pub mod palette;
+mod parallel;
 mod series;
 mod sheet;
 mod stack;
@@ -26,6 +27,7 @@ pub use canvas::{Anchor, Canvas, Color};
 pub use lines::Chart;
 pub use matrix::Matrix;
 pub use number::{bytes, count, counted, number, thousands};
+pub use parallel::Parallel;
 pub use series::Series;
 pub use sheet::{Sheet, Thumbnail};
 pub use stack::Stack;

@@ -36,6 +36,7 @@ pub struct Chart {
     about: String,
     x_name: String,
     y_name: String,
+    log_x: bool,
     log_y: bool,
     /// Smaller values are in the row below a logarithmic axis.
     floor: f64,
@@ -49,12 +50,27 @@ impl Chart {
     /// An empty chart with a title and names for its axes.
     pub fn new(title: &str, x_name: &str, y_name: &str) -> Chart {
         let (title, x_name, y_name) = (title.into(), x_name.into(), y_name.into());
-        Chart { title, about: String::new(), x_name, y_name, log_y: false, floor: 0.0, series: Vec::new() }
+        Chart {
+            title,
+            about: String::new(),
+            x_name,
+            y_name,
+            log_x: false,
+            log_y: false,
+            floor: 0.0,
+            series: Vec::new(),
+        }
     }
 
     /// A line below the title: which run it is, or what the picture shows.
     pub fn about(mut self, about: &str) -> Chart {
         self.about = about.into();
+        self
+    }
+
+    /// A logarithmic x axis. Points at zero or below are left out.
+    pub fn log_x(mut self) -> Chart {
+        self.log_x = true;
         self
     }
 
@@ -146,7 +162,7 @@ impl Chart {
 
     /// Whether a point can be drawn.
     fn shows(&self, (x, y): (f64, f64)) -> bool {
-        Axis::shows(false, x) && Axis::shows(false, y)
+        Axis::shows(self.log_x, x) && Axis::shows(false, y)
     }
 
     /// Whether a value is in the row below a logarithmic axis.
@@ -166,9 +182,15 @@ impl Chart {
     }
 
     fn x_axis(&self) -> Axis {
-        let whole = self.points().all(|point| point.0.fract() == 0.0);
         let values = self.points().map(|point| point.0);
-        if whole { Axis::whole(values) } else { Axis::linear(values, 0.0) }
+        if self.log_x {
+            return Axis::logarithmic(values, 0.02);
+        }
+        if self.points().all(|point| point.0.fract() == 0.0) {
+            Axis::whole(values)
+        } else {
+            Axis::linear(values, 0.0)
+        }
     }
 
     fn y_axis(&self) -> Axis {

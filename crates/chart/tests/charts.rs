@@ -1,6 +1,6 @@
 //! Charts contain their data, are valid XML, stay inside of their axes, and are the same bytes every time.
 
-use farad_chart::{Bars, Chart, Matrix, Series, Sheet, Stack, Thumbnail};
+use farad_chart::{Bars, Chart, Matrix, Parallel, Series, Sheet, Stack, Thumbnail};
 
 /// Parses an SVG text and panics if it is not well formed. Returns names and attributes of all elements.
 fn elements(svg: &str) -> Vec<(String, Vec<(String, String)>)> {
@@ -74,6 +74,49 @@ fn scattered_points_are_dots_without_a_line() {
     assert_eq!(elements(&svg).iter().filter(|element| element.0 == "circle").count(), 30);
     // The line and its sample in the legend.
     assert_eq!(lines(&svg).iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[test]
+fn a_logarithmic_x_axis_has_equal_factors_at_equal_distances() {
+    let svg = Chart::new("a", "rate", "y")
+        .log_x()
+        .line("a", [(0.0, 1.0), (0.01, 1.0), (0.1, 1.0), (1.0, 2.0)])
+        .svg();
+    let across: Vec<f64> = lines(&svg)[0].iter().map(|point| point.0).collect();
+    assert_eq!(across.len(), 3, "zero has no place");
+    assert!((across[2] - 2.0 * across[1] + across[0]).abs() < 0.1, "{across:?}");
+    assert!(svg.contains(">0.1<"), "{svg}");
+}
+
+#[test]
+fn parallel_lines_cross_every_axis_at_their_value() {
+    let svg = Parallel::new("trials & such", 3)
+        .about("of csv")
+        .numbers("rate", true, [0.001, 0.1, 0.01])
+        .words("optimizer", ["sgd", "adam", "sgd"])
+        .numbers("loss", false, [0.1, 0.5, f64::NAN])
+        .svg();
+    for text in
+        [">rate<", ">optimizer<", ">loss<", ">sgd<", ">adam<", "trials &amp; such", "stroke-dasharray"]
+    {
+        assert!(svg.contains(text), "{text} is not in {svg}");
+    }
+    // The best is drawn last, over the others; the one without a loss ends before that axis.
+    let drawn = lines(&svg);
+    assert_eq!(drawn.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 3]);
+    let (failed, second, first) = (&drawn[0], &drawn[1], &drawn[2]);
+    assert!(first[0].1 > failed[0].1 && failed[0].1 > second[0].1, "larger rates are higher: {drawn:?}");
+    assert!(first[1] == failed[1] && first[1].1 < second[1].1, "the same word is the same place: {drawn:?}");
+    assert!(first[2].1 > second[2].1, "{drawn:?}");
+    elements(&Parallel::new("nothing", 0).svg());
+    elements(&Parallel::new("one", 1).numbers("x", true, [0.0]).words("y", [""]).svg());
+    elements(&Parallel::new("odd", 2).numbers("x", false, [f64::INFINITY, 1e308]).svg());
+}
+
+#[test]
+#[should_panic(expected = "parallel: one value per line: (1 vs 2)")]
+fn a_value_for_every_line() {
+    Parallel::new("odd", 2).numbers("x", false, [1.0]);
 }
 
 #[test]

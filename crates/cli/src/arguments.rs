@@ -11,6 +11,7 @@ mod predict;
 mod results;
 mod rows;
 mod shell;
+mod sweep;
 mod train;
 mod watch;
 
@@ -29,9 +30,11 @@ use predict::PREDICT_EXAMPLES;
 pub use predict::PredictOptions;
 use results::{EVAL_EXAMPLES, INSPECT_EXAMPLES, REPAIR_EXAMPLES, RUNS_EXAMPLES};
 pub use results::{EvalOptions, InspectOptions, RepairOptions, RunsOptions};
-pub use rows::EVAL_FLAGS;
+pub use rows::{EVAL_FLAGS, known_keys, resumes, words_of};
 use shell::{COMPLETIONS_EXAMPLES, MAN_EXAMPLES};
 pub use shell::{CompletionsOptions, ManOptions};
+use sweep::SWEEP_EXAMPLES;
+pub use sweep::SweepOptions;
 use train::TRAIN_EXAMPLES;
 pub use train::{TrainOptions, learnable};
 use watch::WATCH_EXAMPLES;
@@ -55,6 +58,7 @@ More examples:
   farad train --list                   everything that can be learned
   farad eval runs/checkerboard-2       how good the circuit is
   farad predict runs/mnist-1 --data picture.png
+  farad sweep sweep.toml               many settings, the best first
   farad serve runs/mnist-1             predictions over HTTP, and a page to try them
   farad export runs/checkerboard-2 --format verilog --out hardware
   farad generate runs/lm-1 --prompt \"The\"
@@ -100,6 +104,9 @@ pub enum Command {
     /// Train an automaton of logic gates and prove its circuit, a network on a data set, or a language model on text
     #[command(after_help = brief(TRAIN_EXAMPLES), after_long_help = examples(TRAIN_EXAMPLES))]
     Train(Box<TrainOptions>),
+    /// Train with many settings, several runs at once, and say which are best
+    #[command(after_help = brief(SWEEP_EXAMPLES), after_long_help = examples(SWEEP_EXAMPLES))]
+    Sweep(SweepOptions),
     /// Judge the circuits or the network of a run
     #[command(after_help = brief(EVAL_EXAMPLES), after_long_help = examples(EVAL_EXAMPLES))]
     Eval(EvalOptions),

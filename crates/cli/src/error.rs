@@ -24,6 +24,34 @@ pub enum Error {
         "predict: cannot be asked: {path}: {why}\nhelp: a model takes one batch of pictures or numbers and gives one batch of numbers"
     )]
     OddModel { path: String, why: String },
+    #[error("sweep: {place}: {what}\nhelp: {help}")]
+    SweepFile { place: String, what: String, help: String },
+    #[error(
+        "sweep: {place}: the results have no `{figure}`{nearest}\nhelp: they have {keys}; correct sweep.toml in {path}, and go on with: farad sweep --resume {path} (nothing is trained again)"
+    )]
+    SweepFigure { place: String, figure: String, nearest: String, keys: String, path: String },
+    #[error(
+        "sweep: not a sweep: {path}: it has no sweep.toml\nhelp: `farad sweep FILE.toml` makes one; `farad sweep --help` shows a file"
+    )]
+    NoSweep { path: String },
+    #[error(
+        "sweep: the folder is not empty: {path}\nhelp: `farad sweep --resume {path}` goes on with a sweep; for a new one, name another folder with --out"
+    )]
+    SweepExists { path: String },
+    #[error("sweep: another process works on it: {path}\nhelp: wait until it ends, or end it with Ctrl-C")]
+    SweepInUse { path: String },
+    #[error(
+        "sweep: damaged records: {path}\nhelp: move the file away; finished trials are then judged again, not trained again"
+    )]
+    SweepRecords { path: String },
+    #[error(
+        "sweep: sweep.toml in {path} asks for other trials than were trained: trial {number} differs\nhelp: a sweep goes on with the same space and seed, a larger count may be added; start a new one for anything else"
+    )]
+    OtherSweep { path: String, number: usize },
+    #[error(
+        "sweep: no trial succeeded ({count} failed): {why}\nhelp: the table says why; `farad sweep --resume {path} --retry` tries again"
+    )]
+    NoTrial { count: usize, why: String, path: String },
     #[error("data: there is no set `{name}`{nearest}\nhelp: use one of {names}")]
     NoPublishedSet { name: String, nearest: String, names: String },
     #[error("data: {set} could not be fetched: {what}\nhelp: {help}")]

@@ -4,13 +4,19 @@
 //! take them out unless they end in a terminal (`NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honored). Start at [`Talk`].
 
 mod closing;
+mod curve;
+mod half_blocks;
 mod numbers;
 mod progress;
+mod side_by_side;
 mod table;
 
 pub use closing::{Closing, itself, shown, typed};
+pub use curve::SmallCurve;
+pub use half_blocks::half_blocks;
 pub use numbers::{bytes, count, counted, duration, percent};
 pub use progress::JobProgress;
+pub use side_by_side::{JobLine, SideBySide};
 pub use table::{Table, TableCell, left, right};
 
 use std::borrow::Cow;
@@ -66,7 +72,7 @@ pub fn colored_errors() -> bool {
 }
 
 /// Whether stderr is a terminal that can draw a line again.
-fn lively() -> bool {
+pub fn lively() -> bool {
     std::io::stderr().is_terminal() && !farad::ENVIRONMENT.dumb
 }
 
@@ -135,6 +141,16 @@ impl Talk {
         if !self.quiet {
             tell(text);
         }
+    }
+
+    /// Shows that something is being done whose end nobody knows, where that can be drawn.
+    pub fn working(self, what: &str) -> JobProgress {
+        JobProgress::working(self.quiet, what)
+    }
+
+    /// Whether something can be drawn, and may be.
+    pub fn draws(self) -> bool {
+        !self.quiet && lively()
     }
 
     /// A bar or lines for so many steps, of which some are done.

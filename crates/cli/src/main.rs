@@ -9,6 +9,7 @@
 //!   have one name and one text. Flags of `train` are rows of `arguments/rows.rs`.
 //! - [`training`] drives any kind of the table [`kinds`]; [`circuits`] is the table of kinds that learn
 //!   circuits.
+//! - [`mod@sweep`] starts trainings with many settings, as processes of their own.
 //! - [`ranks`] is what processes that `mpirun` started do beside that.
 //! - [`look`] is how everything is shown: colors, numbers, tables, progress, and what a training says when it
 //!   begins and ends. Text is written with its colors, and the streams of `look` remove them unless they end
@@ -50,6 +51,7 @@ mod signals;
 mod simulate;
 mod source;
 mod subscribe;
+mod sweep;
 mod train;
 mod training;
 mod tune;
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
     subscribe::subscribe();
     let done = match arguments.command {
         Command::Train(options) => train::run(&options),
+        Command::Sweep(options) => sweep::run(&options),
         Command::Eval(options) => eval::run(&options),
         Command::Predict(options) => predict::run(&options),
         Command::Repair(options) => repair::run(&options),

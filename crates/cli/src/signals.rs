@@ -26,6 +26,18 @@ pub fn on_ending(handler: impl Fn(Ending) + Clone + Send + 'static) {
     let _ = ctrlc::set_handler(move || handler(Ending::Interrupt));
 }
 
+/// Calls `handler` once the standard input ends: whoever held it open is gone, or wants this process to end.
+pub fn on_end_of_input(handler: impl FnOnce() + Send + 'static) {
+    let watch = move || {
+        // What comes is of no interest, and neither is why it ends.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        handler();
+    };
+    if let Err(error) = std::thread::Builder::new().name("farad-input".into()).spawn(watch) {
+        tracing::warn!("the end of the input is not noticed: {error}");
+    }
+}
+
 #[cfg(unix)]
 fn terminations(handler: impl Fn(Ending) + Send + 'static) {
     use signal_hook::consts::SIGTERM;

@@ -4,8 +4,10 @@
 mod list;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use farad::Device;
+use farad::devices::use_threads;
 use farad::group::Group;
 use farad::run::{Run, Stop};
 use farad::train::TrainingKind;
@@ -14,9 +16,10 @@ use crate::arguments::{TrainOptions, learnable};
 use crate::error::{Error, Result, did_you_mean};
 use crate::kinds::KINDS;
 use crate::look::{Talk, counted, typed};
+use crate::processor::HostProcessor;
 use crate::profile;
 use crate::ranks;
-use crate::signals::on_ending;
+use crate::signals::{Ending, on_end_of_input, on_ending};
 use crate::source::{RUNS, resume_run};
 use crate::training;
 
@@ -29,6 +32,10 @@ pub fn run(options: &TrainOptions) -> Result<()> {
         return Err(Error::Twice { flag: "--updates", key: "updates" });
     }
     profile::check(&options.profile)?;
+    if let Some(trainings) = options.among {
+        use_threads(HostProcessor::here().cores / trainings);
+        tie_to_input();
+    }
     let group = ranks::world()?;
     let (kind, subject, resumed) = ranks::together(&group, chosen(options, &group))?;
     training::train(kind, options, subject, resumed, &group)
@@ -83,9 +90,22 @@ pub fn broken_off(folder: &Path, error: impl Into<Error>) -> Error {
     Error::BrokenOff { source: Box::new(error.into()), saved, path: typed(folder) }
 }
 
+/// The two flags of the training that is under way, once there is one.
+static UNDER_WAY: Mutex<Option<(Stop, Stop)>> = Mutex::new(None);
+
+/// Ends this process when its standard input ends: saved, as soon as there is something to save.
+fn tie_to_input() {
+    on_end_of_input(|| match &*UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some((asked, saved)) if !saved.is_set() => asked.set(),
+        // Nothing was begun, or only the report is missing; whoever goes on makes it.
+        _ => Ending::Terminate.now(),
+    });
+}
+
 /// Two flags: Ctrl-C or SIGTERM sets the first; the caller sets the second when the training of this folder is saved.
 pub fn interrupts(talk: Talk, folder: &Path) -> (Stop, Stop) {
     let (stop, ended) = (Stop::new(), Stop::new());
+    *UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop.clone(), ended.clone()));
     let (asked, saved) = (stop.clone(), ended.clone());
     let folder = folder.to_path_buf();
     // The second time the process ends at once, and so does it the first time when everything is saved already.

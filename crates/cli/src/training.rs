@@ -5,17 +5,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use farad::group::Group;
-use farad::run::Run;
+use farad::run::{Run, visible};
 use farad::train::settings::read_file;
 use farad::train::{
-    Asked, Outcome, Prepared, Progress as Trained, TextTable, Tone, Toned, Training, TrainingKind, Watcher,
+    Asked, Glimpse, Outcome, Prepared, Progress as Trained, TextTable, Tone, Toned, Training, TrainingKind,
+    Watcher,
 };
 
 use crate::arguments::TrainOptions;
 use crate::error::{Error, Result};
 use crate::look::{
-    self, BAD, Closing, DOUBTFUL, FAINT, GOOD, HEADING, JobProgress, Table, TableCell, Talk, counted, left,
-    paint, right,
+    self, BAD, Closing, DOUBTFUL, FAINT, GOOD, HEADING, JobProgress, SmallCurve, Table, TableCell, Talk,
+    counted, half_blocks, left, paint, right,
 };
 use crate::profile::Profiling;
 use crate::ranks;
@@ -94,6 +95,7 @@ fn trained(
     talk.begins(&training.trainee().title(), &device, &folder);
     let (stop, ended) = interrupts(talk, &folder);
     let unit = training.trainee().unit();
+    screen.draws(CurveOf::columns(&training.trainee().columns()));
     screen.begin(&format!("{unit}s"), training.trainee().steps_in_all(), training.steps());
     let trained = training.train(&stop, screen);
     screen.end();
@@ -107,6 +109,8 @@ fn trained(
     }
     let early = summary.early.as_ref().map_or(String::new(), |why| format!(", {why}"));
     talk.say(format!("trained {steps}{early}; {}", training.trainee().concluding()));
+    screen.tell_curve();
+    screen.work(&training.trainee().concluding());
     // The run stays locked until everything is written.
     let outcome = training.conclude(&summary, screen).map_err(|error| broken_off(&folder, error))?;
     screen.end();
@@ -273,44 +277,150 @@ fn table(grid: &TextTable) -> Table {
 /// Shows what libraries have to say: lines and a bar on stderr.
 pub struct Screen {
     talk: Talk,
-    bar: RefCell<Option<JobProgress>>,
+    bar: RefCell<Option<ShownBar>>,
+    curve: RefCell<Option<(CurveOf, SmallCurve)>>,
+}
+
+/// What is shown just now.
+enum ShownBar {
+    /// How far something is.
+    Counts(JobProgress),
+    /// That something goes on.
+    Works(JobProgress),
+}
+
+/// Letters of a curve beside a bar, and after the training.
+const BESIDE: usize = 8;
+const AFTER: usize = 28;
+
+/// Which of a training's numbers are drawn as a curve.
+struct CurveOf {
+    name: String,
+    /// All numbers are of this kind, one per model; else the first is.
+    all: bool,
+}
+
+impl CurveOf {
+    /// By the columns of the log: the loss, else what comes first.
+    fn columns(columns: &[String]) -> CurveOf {
+        let is_loss = |column: &&String| column.as_str() == "loss" || column.starts_with("soft_loss");
+        match columns.iter().find(is_loss) {
+            Some(_) => CurveOf { name: "loss".into(), all: true },
+            None => {
+                let first = columns.first().map_or("", String::as_str);
+                let name = first.rsplit_once('_').filter(|(_, seed)| seed.parse::<u64>().is_ok());
+                CurveOf { name: name.map_or(first, |(name, _)| name).into(), all: false }
+            }
+        }
+    }
+
+    fn value(&self, losses: &[f32]) -> f64 {
+        let taken = if self.all { losses } else { &losses[..losses.len().min(1)] };
+        let finite: Vec<f64> = taken.iter().copied().filter(|loss| loss.is_finite()).map(f64::from).collect();
+        finite.iter().sum::<f64>() / finite.len() as f64
+    }
 }
 
 impl Screen {
     /// Nothing is shown yet.
     pub fn new(talk: Talk) -> Screen {
-        Screen { talk, bar: RefCell::new(None) }
+        Screen { talk, bar: RefCell::new(None), curve: RefCell::new(None) }
     }
 
     /// Shows a bar.
     fn begin(&self, what: &str, all: u64, done: u64) {
-        *self.bar.borrow_mut() = Some(self.talk.progress(what, all, done));
+        // One at a time: the one before goes first.
+        self.end();
+        *self.bar.borrow_mut() = Some(ShownBar::Counts(self.talk.progress(what, all, done)));
+    }
+
+    /// Shows that work goes on whose end is not known.
+    fn work(&self, what: &str) {
+        self.end();
+        *self.bar.borrow_mut() = Some(ShownBar::Works(self.talk.working(what)));
     }
 
     /// Takes the bar away.
     pub fn end(&self) {
         self.bar.borrow_mut().take();
     }
+
+    /// Draws a curve, where something can be drawn.
+    fn draws(&self, curve: CurveOf) {
+        *self.curve.borrow_mut() = self.talk.draws().then(|| (curve, SmallCurve::default()));
+    }
+
+    /// The curve of the whole training, in a line.
+    fn tell_curve(&self) {
+        let curve = self.curve.borrow();
+        let Some((of, curve)) = &*curve else { return };
+        if let (Some(letters), Some((first, last))) = (curve.letters(AFTER), curve.ends()) {
+            self.talk.fact(&of.name, format!("{letters}  {first:.4} → {last:.4}"));
+        }
+    }
+
+    /// Notes numbers for the curve; the curve so far.
+    fn drawn(&self, losses: &[f32]) -> Option<String> {
+        let mut curve = self.curve.borrow_mut();
+        let (of, curve) = curve.as_mut()?;
+        curve.push(of.value(losses));
+        curve.letters(BESIDE)
+    }
 }
 
 impl Watcher for Screen {
     fn say(&self, words: &str) {
-        self.talk.say(words);
+        match &*self.bar.borrow() {
+            Some(ShownBar::Counts(bar) | ShownBar::Works(bar)) => bar.suspend(|| self.talk.say(words)),
+            None => self.talk.say(words),
+        }
     }
 
     fn trained(&self, progress: &Trained) {
-        if let Some(bar) = &*self.bar.borrow() {
-            bar.set(progress.step, || progress.words.clone());
+        let drawn = self.drawn(&progress.losses).map_or(String::new(), |curve| format!("{curve}  "));
+        if let Some(ShownBar::Counts(bar)) = &*self.bar.borrow() {
+            bar.set(progress.step, || format!("{drawn}{}", progress.words));
+        }
+    }
+
+    fn looks(&self) -> bool {
+        self.talk.draws()
+    }
+
+    fn glimpsed(&self, step: u64, glimpse: &Glimpse) {
+        let Some(ShownBar::Counts(bar)) = &*self.bar.borrow() else { return };
+        match glimpse {
+            Glimpse::Picture(picture) => bar.above(half_blocks(picture, look::colored_errors()), false),
+            Glimpse::Text(text) => {
+                let text = visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
+                bar.above(format!("after {}: {text}", counted(step, "update")), true);
+            }
         }
     }
 
     fn advanced(&self, done: u64, all: u64, what: &str) {
-        if self.bar.borrow().is_none() {
+        if !matches!(&*self.bar.borrow(), Some(ShownBar::Counts(_))) {
             self.begin("parts", all, 0);
         }
-        if let Some(bar) = &*self.bar.borrow() {
+        if let Some(ShownBar::Counts(bar)) = &*self.bar.borrow() {
             bar.set_length(all);
             bar.set(done, || what.to_string());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_are_of_losses_or_of_what_comes_first() {
+        let of =
+            |columns: &[&str]| CurveOf::columns(&columns.iter().map(|&name| name.into()).collect::<Vec<_>>());
+        let loss = of(&["epoch", "loss", "learning_rate"]);
+        assert_eq!((loss.name.as_str(), loss.value(&[1.0, f32::NAN, 3.0])), ("loss", 2.0));
+        assert_eq!(of(&["soft_loss_3", "hard_loss_3"]).name, "loss");
+        let agents = of(&["return_mean_7", "length_7"]);
+        assert_eq!((agents.name.as_str(), agents.value(&[1.0, 9.0])), ("return_mean", 1.0));
     }
 }

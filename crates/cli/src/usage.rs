@@ -96,6 +96,11 @@ fn sentence(error: &Error) -> String {
 
 fn help(error: &Error, command: Option<&str>, words: &[&str]) -> String {
     if let Some(run) = resumed(error, words) {
+        if command == Some("sweep") {
+            return format!(
+                "`farad sweep --resume {run}` goes on with the sweep; its own sweep.toml says what it trains"
+            );
+        }
         return format!(
             "`farad train --resume {run}` goes on with the run; it knows what it learns, and with which settings"
         );

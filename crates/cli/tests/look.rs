@@ -174,6 +174,12 @@ fn bad_command_lines_are_answered_in_one_form() {
         ("predict runs/life-5 --data x --top 0", 2, "predict: --top takes a whole number from 1 on, not `0`"),
         ("bench --filter teleport --device cpu", 2, "error: bench: no case matches: teleport (0 vs "),
         ("tune --device cpu", 1, "error: tune: nothing to tune: cpu"),
+        ("sweep", 2, "error: sweep: FILE.toml is missing\nusage: farad sweep"),
+        ("sweep nowhere.toml", 1, "nowhere.toml: No such file or directory"),
+        ("sweep --resume runs", 1, "error: sweep: not a sweep: runs: it has no sweep.toml\nhelp: "),
+        ("sweep text.txt", 1, "error: sweep: text.txt:1: it is not TOML: "),
+        ("sweep a.toml --resume runs", 2, "error: sweep: FILE.toml does not go with --resume\nhelp: "),
+        ("sweep a.toml --jobs 0", 2, "error: sweep: --jobs takes a whole number from 1 to 256, not `0`"),
         ("runs nowhere", 1, "error: runs: no such folder: nowhere\nhelp: "),
         ("man tarin", 2, "error: man: there is no page for `tarin`; did you mean `train`?\nhelp: "),
         ("completions csh", 2, "error: completions: SHELL does not take `csh`"),
@@ -456,9 +462,17 @@ fn colors_are_for_terminals_and_those_who_ask() {
 /// What a command writes to a terminal, with variables of the environment set.
 #[cfg(target_os = "linux")]
 fn on_a_terminal(folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -> String {
+    on_a_terminal_of(80, folder, arguments, variables)
+}
+
+/// The same for a terminal of so many columns.
+#[cfg(target_os = "linux")]
+fn on_a_terminal_of(columns: usize, folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -> String {
     let farad = env!("CARGO_BIN_EXE_farad");
     let mut command = Command::new("script");
-    command.args(["-qec", &format!("{farad} {arguments}"), "/dev/null"]).current_dir(folder.path(""));
+    command
+        .args(["-qec", &format!("stty rows 40 cols {columns}; {farad} {arguments}"), "/dev/null"])
+        .current_dir(folder.path(""));
     // `CI` means colors even where the terminal is dumb.
     for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "FARAD_DEVICE", "CI"] {
         command.env_remove(name);
@@ -490,6 +504,74 @@ fn terminals_have_colors_and_a_bar_unless_told_otherwise() {
     assert!(bar(&plain) && !colored(&plain), "{plain}");
     assert!(!bar(&on_a_terminal(&folder, long, &[("TERM", "dumb")])));
     assert!(!bar(&on_a_terminal(&folder, &format!("{long} --quiet"), &[])));
+}
+
+/// What is drawn as one line, without escapes.
+#[cfg(target_os = "linux")]
+fn drawn_lines(text: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // An escape ends with a letter; one that moves the cursor begins another line.
+            '\x1b' => {
+                let end = letters.find(|letter| letter.is_ascii_alphabetic());
+                plain.push_str(if end == Some('m') { "" } else { "\n" });
+            }
+            '\r' => plain.push('\n'),
+            other => plain.push(other),
+        }
+    }
+    plain.lines().map(|line| line.trim_end().to_string()).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminals_have_grids_and_curves_that_fit_and_pipes_have_none() {
+    let folder = Folder::new("look-drawn");
+    std::fs::write(folder.path("text.txt"), "the cat sat on the mat. ".repeat(200)).unwrap();
+    let life = "train life --device cpu --updates 60 --quick --set evaluate_every=5 --set log_every=2";
+    let lm = "train lm --data text.txt --device cpu --layers 1 --heads 2 --width 32 --context 32 --batch 8 --updates 60 \
+        --set evaluate_every=10 --set log_every=5 --set sample=60 --warm-up 1";
+    let curve = |line: &String| line.matches(|letter| "▁▂▃▅▆▇".contains(letter)).count() > 3;
+    for columns in [60, 80] {
+        let wide = |arguments: &str, variables: &[(&str, &str)]| {
+            on_a_terminal_of(columns, &folder, arguments, variables)
+        };
+        let colored = wide(life, &[]);
+        assert!(colored.contains("\x1b[48;2;") && colored.contains("▀"), "{colored}");
+        let plain = wide(life, &[("NO_COLOR", "1")]);
+        assert!(!plain.contains("\x1b[48;2;") && (plain.contains("█▀") || plain.contains("▄")), "{plain}");
+        let text = wide(lm, &[]);
+        let lines: Vec<String> =
+            [&colored, &plain, &text].into_iter().flat_map(|text| drawn_lines(text)).collect();
+        // Several lines that are drawn at once are padded to whole rows, so that a line that is too long moves the next ones.
+        let rows = |line: &String| -> Vec<String> {
+            let letters: Vec<char> = line.chars().collect();
+            letters.chunks(columns).map(|row| row.iter().collect()).collect()
+        };
+        let blocks: Vec<Vec<String>> = lines.iter().filter(|line| line.contains('━')).map(rows).collect();
+        assert!(blocks.iter().any(|rows| rows.len() > 8 && rows[0].starts_with("▀▀")), "a grid: {blocks:?}");
+        assert!(blocks.iter().any(|rows| rows[0].starts_with("after ") && rows[0].contains(" updates: ")));
+        for rows in &blocks {
+            let bar = rows.iter().position(|row| row.contains('━'));
+            assert!(
+                bar == Some(rows.len() - 1) && rows[rows.len() - 1].starts_with('━'),
+                "{columns}: {rows:?}"
+            );
+        }
+        assert!(
+            lines.iter().filter(|line| line.starts_with("loss ")).filter(|line| curve(line)).count() >= 3,
+            "{lines:?}"
+        );
+    }
+    for arguments in [life, lm] {
+        let output = folder.farad(arguments);
+        let all = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        assert!(output.status.success(), "{all}");
+        assert!(!all.contains(|letter| "▁▂▃▄▅▆▇█▀━".contains(letter)) && !all.contains('\x1b'), "{all}");
+        assert!(!all.contains("\nafter "), "{all}");
+    }
 }
 
 #[test]

@@ -60,26 +60,50 @@ impl RunLibrary {
             return (vec![name.clone()], false);
         }
         let Ok(entries) = std::fs::read_dir(&self.root) else { return (vec![], false) };
-        let names = entries.flatten().filter_map(|entry| {
-            let name = entry.file_name().into_string().ok().filter(|name| is_plain(name))?;
-            let linked = entry.file_type().ok()?.is_symlink();
-            let inside = !linked || self.folder(&name).is_some();
-            (inside && is_run(&entry.path())).then_some(name)
-        });
-        let mut names: Vec<String> = names.collect();
+        let mut names: Vec<String> = vec![];
+        for entry in entries.flatten() {
+            let Some(name) = entry.file_name().into_string().ok().filter(|name| is_plain(name)) else {
+                continue;
+            };
+            let Ok(linked) = entry.file_type().map(|kind| kind.is_symlink()) else { continue };
+            if linked && self.folder(&name).is_none() {
+                continue;
+            }
+            match is_run(&entry.path()) {
+                true => names.push(name),
+                false if is_sweep(&entry.path()) => names.extend(self.trials(&name)),
+                false => {}
+            }
+        }
         names.sort();
         let more = names.len() > MOST_RUNS;
         names.truncate(MOST_RUNS);
         (names, more)
     }
 
-    /// The folder of a run, with links resolved; `None` if there is no such run, or if it is elsewhere.
+    /// The trials of a sweep: `SWEEP/TRIAL`.
+    fn trials(&self, sweep: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root.join(sweep)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let names = names.map(|name| format!("{sweep}/{name}"));
+        names.filter(|name| self.folder(name).is_some_and(|folder| is_run(&folder))).collect()
+    }
+
+    /// The folder of a run, with links resolved; `None` if there is no such run, or if it is elsewhere. Trials are in the
+    /// folder of their sweep, and nothing else is below another folder.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
         let root = self.root.canonicalize().ok()?;
-        match &self.single {
-            Some(single) => (single == name).then_some(root),
-            None => {
-                is_plain(name).then(|| within(&root, &root.join(name))).flatten().filter(|path| path.is_dir())
+        if let Some(single) = &self.single {
+            return (single == name).then_some(root);
+        }
+        let inside = |around: &Path, name: &str| {
+            is_plain(name).then(|| within(around, &around.join(name))).flatten().filter(|path| path.is_dir())
+        };
+        match name.split_once('/') {
+            None => inside(&root, name),
+            Some((sweep, trial)) => {
+                let sweep = inside(&root, sweep).filter(|folder| !is_run(folder) && is_sweep(folder))?;
+                inside(&sweep, trial).filter(|folder| is_run(folder))
             }
         }
     }
@@ -101,6 +125,11 @@ impl RunLibrary {
 pub fn is_run(folder: &Path) -> bool {
     folder.join("config.toml").is_file()
         || (folder.join("events.jsonl").is_file() && folder.join("log.csv").is_file())
+}
+
+/// Whether a folder is that of a sweep, which has its trials in it.
+fn is_sweep(folder: &Path) -> bool {
+    folder.join("sweep.toml").is_file()
 }
 
 /// The content type of a file; `None` if it is not served.
@@ -149,6 +178,34 @@ mod tests {
         assert!(library.folder("odd name %2e <b>&\"'").is_some());
         assert!(RunLibrary::open(Path::new("/no/such/folder")).is_err());
         assert_eq!(RunLibrary::expect(Path::new("/no/such/folder")).names(), (vec![], false));
+    }
+
+    #[test]
+    fn trials_of_a_sweep_are_runs() {
+        let (scratch, library) = library();
+        scratch.write("runs/sweep/sweep.toml", "train = \"csv\"\n");
+        scratch.run("runs/sweep/001", "fit");
+        scratch.run("runs/sweep/002", "fit");
+        scratch.run("runs/sweep/.hidden", "fit");
+        scratch.run("runs/sweep/002/deeper", "fit");
+        scratch.run("runs/no run/inner", "fit");
+        scratch.write("runs/sweep/plots/trials.svg", "<svg/>");
+        let names = library.names().0;
+        assert!(names.ends_with(&["sweep/001".to_string(), "sweep/002".to_string()]), "{names:?}");
+        assert!(library.file("sweep/001", "config.toml").is_some());
+        for (run, file) in [
+            ("sweep", "../plain/.lock"),
+            ("sweep/..", "plain/config.toml"),
+            ("sweep/../plain", "config.toml"),
+            ("sweep/.hidden", "config.toml"),
+            ("sweep/002/deeper", "config.toml"),
+            ("sweep/plots", "trials.svg"),
+            ("no run/inner", "config.toml"),
+            ("sweep//001", "config.toml"),
+            ("/sweep/001", "config.toml"),
+        ] {
+            assert_eq!(library.file(run, file), None, "{run} {file}");
+        }
     }
 
     #[test]

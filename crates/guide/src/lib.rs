@@ -36,6 +36,7 @@ chapters! {
     Gradients "gradients.md"
     Devices "devices.md"
     Training "training.md"
+    Sweeps "sweeps.md"
     Use "use.md"
     Logic "logic.md"
     LanguageModels "language-models.md"

@@ -62,6 +62,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("W03", "A view"),
     ("W03", "Pages that move"),
     ("U01", "One command"),
+    ("U01", "Sweeps"),
     ("U02", "In the browser"),
     ("U03", "Documents"),
     ("U04", "Interchange"),

@@ -231,6 +231,10 @@ impl Trainee for Network {
         self.fit.computes_in() == Precision::Mixed
     }
 
+    fn logs_means(&self) -> bool {
+        true
+    }
+
     fn words(&self, losses: &[f32]) -> String {
         let good = self.goodness.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));
         let (epoch, epochs, measure) = (self.epoch_of(self.fit.steps()), self.epochs, self.measure());

@@ -18,7 +18,7 @@ use crate::predict::Predictor;
 use crate::run::{Checkpoint, LogCell, Run, shell_word};
 use crate::settings::Setting;
 use crate::training::{LoopSettings, Standing, TrainingSummary};
-use crate::watcher::Watcher;
+use crate::watcher::{Glimpse, Watcher};
 
 /// Something that can be learned, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,6 +254,17 @@ pub trait Trainee {
     /// Why training may end before its last step, if it may, e.g. `as every circuit was right`.
     fn is_done(&self) -> Option<String> {
         None
+    }
+
+    /// Whether a row of the log has the mean of the losses since the last one, and not those of its own step. Numbers that are no
+    /// losses are better as they are.
+    fn logs_means(&self) -> bool {
+        false
+    }
+
+    /// What the model makes at present, for those who watch: nothing of the training depends on whether somebody asks.
+    fn glimpse(&mut self) -> Result<Option<Glimpse>> {
+        Ok(None)
     }
 
     /// Whether a single loss that is not finite is ignored: f16 may overflow once, and then the step is skipped.

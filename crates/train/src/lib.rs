@@ -48,4 +48,4 @@ pub use outcome::{Outcome, TextTable, Tone, Toned};
 pub use predict::{Inputs, Outputs, Prediction, Predictor, Signature};
 pub use ranks::of_rank;
 pub use training::{LoopSettings, Standing, Training, TrainingSummary};
-pub use watcher::{Progress, Watcher};
+pub use watcher::{Glimpse, Progress, Watcher};

@@ -1,5 +1,7 @@
 //! The observer of a training. Libraries print nothing; they report to a [`Watcher`].
 
+use crate::run::Picture;
+
 /// How training stands.
 #[derive(Clone, Debug)]
 pub struct Progress {
@@ -13,6 +15,15 @@ pub struct Progress {
     pub words: String,
 }
 
+/// What a model makes at present.
+#[derive(Clone, Debug)]
+pub enum Glimpse {
+    /// A grid, a cell per pixel.
+    Picture(Picture),
+    /// Text by the model.
+    Text(String),
+}
+
 /// Receives progress of something that takes long. `()` ignores it.
 pub trait Watcher {
     /// Something to know, in a line.
@@ -20,6 +31,14 @@ pub trait Watcher {
 
     /// Training stands here.
     fn trained(&self, _progress: &Progress) {}
+
+    /// Whether it wants to see what the model makes. Making it takes time.
+    fn looks(&self) -> bool {
+        false
+    }
+
+    /// What the model makes after so many steps.
+    fn glimpsed(&self, _step: u64, _glimpse: &Glimpse) {}
 
     /// Something else is so far: parts done, parts in all, and what it is.
     fn advanced(&self, _done: u64, _all: u64, _what: &str) {}

@@ -180,6 +180,10 @@ impl Trainee for Bandit {
         Ok(())
     }
 
+    fn logs_means(&self) -> bool {
+        true
+    }
+
     fn words(&self, losses: &[f32]) -> String {
         format!("loss {}", losses[0])
     }
@@ -271,6 +275,41 @@ fn a_bandit_learns_and_goes_on_with_the_same_bits() {
         [5, 10, 15, 20, 25, 30, 35, 40]
     );
     assert!(payments.windows(2).all(|pair| pair[0].1 < pair[1].1), "{payments:?}");
+}
+
+/// A row of the log has the mean since the last regular one, whatever rows came in between and wherever a run was stopped.
+#[test]
+fn rows_have_the_mean_of_their_interval() {
+    let folder = Folder::new("means");
+    let losses = |name: &str, set: &[&str]| {
+        start(&folder.at(name), set).unwrap().train(&Stop::new(), &()).unwrap();
+        LogTable::read(folder.at(name).join("log.csv")).unwrap().series("loss")
+    };
+    let single = losses("single", &["log_every=1", "evaluate_every=40"]);
+    assert_eq!(single.len(), 40);
+    let mean = |from: usize, to: usize| {
+        single[from - 1..to].iter().map(|(_, loss)| *loss as f32 as f64).sum::<f64>() / (to + 1 - from) as f64
+    };
+    // Validations after every seven updates have rows, too, and begin no interval.
+    let rows = losses("means", &["log_every=10", "evaluate_every=7", "checkpoint_every=3"]);
+    let steps: Vec<usize> = rows.iter().map(|(step, _)| *step as usize).collect();
+    assert_eq!(steps, [1, 2, 4, 7, 8, 10, 14, 20, 21, 28, 30, 35, 40]);
+    let regular = [0, 1, 2, 4, 8, 10, 20, 30];
+    for (step, (_, loss)) in steps.iter().zip(&rows) {
+        let since = regular.iter().rev().find(|before| *before < step).unwrap();
+        assert!((loss - mean(since + 1, *step)).abs() < 1e-6, "{step}: {loss} vs {}", mean(since + 1, *step));
+    }
+    // A short run has a curve, and one that goes on has the rows of one that never stopped.
+    let short = losses("short", &["log_every=10", "evaluate_every=7", "updates=9"]);
+    assert_eq!(short.len(), 6);
+    let mut run = Run::resume(folder.at("short")).unwrap();
+    let mut config = run.config().clone();
+    config.insert("updates".into(), 40.into());
+    run.set_config(config).unwrap();
+    drop(run);
+    go_on(&folder.at("short")).train(&Stop::new(), &()).unwrap();
+    let longer = LogTable::read(folder.at("short").join("log.csv")).unwrap().series("loss");
+    assert_eq!(longer.into_iter().filter(|(step, _)| *step != 9.0).collect::<Vec<_>>(), rows);
 }
 
 #[test]

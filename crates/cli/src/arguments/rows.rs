@@ -179,6 +179,35 @@ pub static FLAGS: [Flag; 31] = [
     Flag { name: "lora", value: "RANK", takes: FlagTakes::Whole(1, 1 << 16), help: "Train low-rank adapters of this rank instead of the weights", ..OF_LANGUAGE },
 ];
 
+/// The words that give a kind of training a value: a flag if it takes one that is called so, else `--set`; none if it has neither.
+pub fn words_of(kind: &dyn TrainingKind, key: &str, text: &str) -> Option<Vec<String>> {
+    let is_set = kind.settings().iter().any(|row| row.is_called(key));
+    let flag = flag_of(kind, key).filter(|flag| !is_set || !matches!(flag.takes, FlagTakes::Nothing));
+    match flag {
+        Some(Flag { takes: FlagTakes::Nothing, name, .. }) if text == "true" => {
+            Some(vec![format!("--{name}")])
+        }
+        Some(Flag { takes: FlagTakes::Nothing, .. }) if text == "false" => Some(vec![]),
+        Some(flag) => Some(vec![format!("--{}={text}", flag.name)]),
+        None => is_set.then(|| vec!["--set".into(), format!("{key}={text}")]),
+    }
+}
+
+/// Whether a kind of training takes a flag that is called so, also in a run that goes on.
+pub fn resumes(kind: &dyn TrainingKind, key: &str) -> bool {
+    flag_of(kind, key).is_some_and(|flag| flag.resume == Resume::Takes)
+}
+
+/// Everything that a kind of training can be given, by name.
+pub fn known_keys(kind: &dyn TrainingKind) -> Vec<String> {
+    let flags = FLAGS.iter().filter(|flag| flag.is_for(kind.name())).map(Flag::key);
+    kind.settings().iter().map(|row| row.key.to_string()).chain(flags).collect()
+}
+
+fn flag_of(kind: &dyn TrainingKind, key: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.key() == key && flag.is_for(kind.name()))
+}
+
 /// A flag of `farad eval` that not every kind of training takes.
 pub struct EvalFlag {
     /// Its name, without dashes before it.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::flags::{AnyWord, DeviceFlag, OutputFlags, ProfileFlags};
+use super::flags::{AnyWord, DeviceFlag, OutputFlags, ProfileFlags, whole};
 use super::rows::GivenFlags;
 use crate::kinds::KINDS;
 
@@ -86,6 +86,9 @@ pub struct TrainOptions {
     /// Show what can be learned or, with a recipe, its keys
     #[arg(long)]
     pub list: bool,
+    /// Be one of so many trainings that `farad sweep` has started: use that share of the cores, and stop when the input ends
+    #[arg(long, value_name = "N", hide = true, value_parser = whole(1, 256usize), allow_negative_numbers = true)]
+    pub among: Option<usize>,
     #[command(flatten)]
     pub flags: GivenFlags,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::{colored_errors, count, duration, lively, tell};
 
@@ -17,8 +17,25 @@ pub struct JobProgress(BarKind);
 
 enum BarKind {
     Hidden,
-    Bar(ProgressBar),
+    Bar(DrawnBar),
     Lines(RefCell<ProgressLines>),
+}
+
+/// A bar, and what is shown above it.
+struct DrawnBar {
+    all: MultiProgress,
+    bar: ProgressBar,
+    above: RefCell<Option<ProgressBar>>,
+}
+
+impl DrawnBar {
+    fn new(bar: ProgressBar) -> DrawnBar {
+        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        let bar = all.add(bar);
+        // Only now is it clear where it is drawn.
+        bar.enable_steady_tick(Duration::from_millis(250));
+        DrawnBar { all, bar, above: RefCell::default() }
+    }
 }
 
 impl JobProgress {
@@ -26,16 +43,27 @@ impl JobProgress {
     pub(super) fn new(quiet: bool, unit: &str, steps: u64, done: u64) -> JobProgress {
         JobProgress(match () {
             _ if quiet => BarKind::Hidden,
-            _ if lively() => BarKind::Bar(bar(steps, done)),
+            _ if lively() => BarKind::Bar(DrawnBar::new(bar(steps, done))),
             _ => BarKind::Lines(RefCell::new(ProgressLines::new(unit, steps, done, Instant::now()))),
         })
+    }
+
+    /// A sign that work goes on, with the time that it has taken so far.
+    pub(super) fn working(quiet: bool, what: &str) -> JobProgress {
+        if quiet || !lively() {
+            return JobProgress(BarKind::Hidden);
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}  {wide_msg}").expect("a fixed text"));
+        bar.set_message(what.to_string());
+        JobProgress(BarKind::Bar(DrawnBar::new(bar)))
     }
 
     /// This many steps are done. What is known is said if it is time to.
     pub fn set(&self, done: u64, known: impl FnOnce() -> String) {
         match &self.0 {
             BarKind::Hidden => {}
-            BarKind::Bar(bar) => {
+            BarKind::Bar(DrawnBar { bar, .. }) => {
                 bar.set_position(done);
                 bar.set_message(known());
             }
@@ -45,11 +73,32 @@ impl JobProgress {
         }
     }
 
+    /// Shows lines above the bar, in the place of those that were there; `cut` ones are as long as the terminal is wide.
+    pub fn above(&self, lines: String, cut: bool) {
+        let BarKind::Bar(drawn) = &self.0 else { return };
+        let mut above = drawn.above.borrow_mut();
+        let bar = above.get_or_insert_with(|| {
+            let bar = drawn.all.insert(0, ProgressBar::no_length());
+            let template = if cut { "{wide_msg}" } else { "{msg}" };
+            bar.set_style(ProgressStyle::with_template(template).expect("a fixed text"));
+            bar
+        });
+        bar.set_message(lines);
+    }
+
+    /// Does something that writes lines, without the bar between them.
+    pub fn suspend(&self, writes: impl FnOnce()) {
+        match &self.0 {
+            BarKind::Bar(drawn) => drawn.all.suspend(writes),
+            _ => writes(),
+        }
+    }
+
     /// How many steps there are, once that is known.
     pub fn set_length(&self, steps: u64) {
         match &self.0 {
             BarKind::Hidden => {}
-            BarKind::Bar(bar) => bar.set_length(steps),
+            BarKind::Bar(DrawnBar { bar, .. }) => bar.set_length(steps),
             BarKind::Lines(lines) => lines.borrow_mut().steps = steps,
         }
     }
@@ -57,14 +106,18 @@ impl JobProgress {
 
 impl Drop for JobProgress {
     fn drop(&mut self) {
-        if let BarKind::Bar(bar) = &self.0 {
-            bar.finish_and_clear();
+        if let BarKind::Bar(drawn) = &self.0 {
+            drawn.above.borrow().iter().for_each(ProgressBar::finish_and_clear);
+            drawn.bar.finish_and_clear();
+            // What was drawn last may wait for its turn; what comes now must not.
+            let _ = drawn.all.clear();
         }
     }
 }
 
-fn bar(steps: u64, done: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10));
+/// A bar that is drawn once it is among others.
+pub(super) fn bar(steps: u64, done: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
     let color = if colored_errors() { ".green/dim" } else { "" };
     // What matters least comes last: narrow terminals cut it off.
     let style = format!("{{bar:20{color}}} {{human_pos}}/{{human_len}}  {{left}} left  {{wide_msg}}");
@@ -75,7 +128,6 @@ fn bar(steps: u64, done: u64) -> ProgressBar {
     bar.set_style(style.progress_chars("━╸─"));
     bar.set_position(done);
     bar.reset_eta();
-    bar.enable_steady_tick(Duration::from_millis(250));
     bar
 }
 

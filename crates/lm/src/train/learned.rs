@@ -78,24 +78,33 @@ impl Learned {
 
     /// The tokens of a prompt; a prompt without any is the start of a line.
     pub fn prompted(&self, prompt: &str) -> Result<Vec<u32>> {
-        let tokens = self.tokenizer.encode_prompt(prompt)?;
-        match tokens.is_empty() {
-            true => Ok(self.tokenizer.encode_prompt("\n").unwrap_or_else(|_| vec![0])),
-            false => Ok(tokens),
-        }
+        prompted(&self.tokenizer, prompt)
     }
 
     /// A text of so many tokens, always the same one, for a report.
     pub fn sample(&self, tokens: usize) -> Result<String> {
-        if tokens == 0 {
-            return Ok(String::new());
-        }
-        let mut generator = Generator::new(&self.model, SAMPLE)?;
-        // A text that has no lines has no such character: any token will do to begin with.
-        generator.push(&self.prompted("\n").unwrap_or_else(|_| vec![0]))?;
-        let drawn: Vec<u32> = generator.take(tokens).collect::<Result<_>>()?;
-        Ok(self.tokenizer.decode(&drawn))
+        sample(&self.model, &self.tokenizer, tokens)
     }
+}
+
+fn prompted(tokenizer: &Tokenizer, prompt: &str) -> Result<Vec<u32>> {
+    let tokens = tokenizer.encode_prompt(prompt)?;
+    match tokens.is_empty() {
+        true => Ok(tokenizer.encode_prompt("\n").unwrap_or_else(|_| vec![0])),
+        false => Ok(tokens),
+    }
+}
+
+/// A text of so many tokens by a model, always the same one.
+pub(super) fn sample(model: &Transformer, tokenizer: &Tokenizer, tokens: usize) -> Result<String> {
+    if tokens == 0 {
+        return Ok(String::new());
+    }
+    let mut generator = Generator::new(model, SAMPLE)?;
+    // A text that has no lines has no such character: any token will do to begin with.
+    generator.push(&prompted(tokenizer, "\n").unwrap_or_else(|_| vec![0]))?;
+    let drawn: Vec<u32> = generator.take(tokens).collect::<Result<_>>()?;
+    Ok(tokenizer.decode(&drawn))
 }
 
 /// Where what was learned is.

@@ -8,16 +8,21 @@ use std::path::PathBuf;
 
 use farad::group::Group;
 use farad::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
-use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher, of_rank};
+use farad::train::{
+    Glimpse, LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher, of_rank,
+};
 use farad::{Device, RandomState, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Probe, UpdateClock};
-use super::learned::{Vocabulary, check_vocabulary};
+use super::learned::{Vocabulary, check_vocabulary, sample};
 use super::{Breakdown, KIND, Learned, LmSettings, Speed, TextScore, TokenParts, Trainer, report};
 
 /// The columns of the log.
 const COLUMNS: [&str; 4] = ["tokens", "loss", "learning_rate", "validation_loss"];
+
+/// Tokens that are drawn for those who watch.
+const GLIMPSE: usize = 60;
 
 /// What a checkpoint holds beside tensors.
 #[derive(Serialize, Deserialize)]
@@ -205,6 +210,16 @@ impl Trainee for LanguageModel {
         self.clock.go_on();
     }
 
+    fn logs_means(&self) -> bool {
+        true
+    }
+
+    fn glimpse(&mut self) -> Result<Option<Glimpse>> {
+        let tokens = self.settings.sample.min(GLIMPSE);
+        let text = sample(self.trainer.model(), &self.parts.tokenizer, tokens)?;
+        Ok((tokens > 0).then_some(Glimpse::Text(text)))
+    }
+
     fn words(&self, losses: &[f32]) -> String {
         let validation = self.validation.map_or("–".to_string(), |loss| format!("{loss:.4}"));
         let speed = self.speed().tokens_per_second().map_or("–".to_string(), |rate| count(rate as u64));
@@ -218,10 +233,11 @@ impl Trainee for LanguageModel {
     }
 
     fn noted(&self, ends: bool) -> Value {
+        let rate = self.speed().tokens_per_second();
         if !ends {
-            return json!({});
+            return json!({ "tokens_per_second": rate });
         }
-        let (mut fields, rate) = (self.facts(), self.speed().tokens_per_second());
+        let mut fields = self.facts();
         fields["validation_loss"] = json!(self.validation);
         fields["device"] = json!(self.trainer.device().name());
         fields["tokens_per_second"] = json!(rate);

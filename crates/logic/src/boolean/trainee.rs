@@ -233,6 +233,10 @@ impl Trainee for Learner {
         (self.seen == Some(1.0)).then(|| "as every row was right".into())
     }
 
+    fn logs_means(&self) -> bool {
+        true
+    }
+
     fn words(&self, losses: &[f32]) -> String {
         let right = self.seen.map_or("–".to_string(), |share| format!("{:.3} %", 100.0 * share));
         let loss = losses.first().copied().unwrap_or(f32::NAN);

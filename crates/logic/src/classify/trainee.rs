@@ -207,6 +207,10 @@ impl Trainee for Classifier {
         Ok(())
     }
 
+    fn logs_means(&self) -> bool {
+        true
+    }
+
     fn words(&self, losses: &[f32]) -> String {
         let shown =
             |share: Option<f64>| share.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));

@@ -13,6 +13,7 @@ mod proof;
 pub use check::{Check, check, note};
 pub use outcome::{glance, learned, outcome};
 pub use pictures::frame;
+pub(crate) use pictures::last_frame;
 pub use proof::SimplifyPass;
 
 use farad::run::{Conclusion, Run, Value, count, counted, json};

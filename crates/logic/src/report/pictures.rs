@@ -23,6 +23,20 @@ pub fn frame(grid: &Grid, visible: usize, colors: &[Rgb]) -> Picture {
     cells(grid.width(), grid.height(), visible, &grid.pictures(), colors)
 }
 
+/// A roll-out's end, a pixel per cell.
+pub(crate) fn last_frame(examination: &Examination) -> Result<Picture> {
+    let trial = filmed(examination.trained);
+    let mut grid = examination.start(trial, 0)?;
+    (0..trial.steps).for_each(|_| grid.step());
+    let recipe = examination.recipe;
+    Ok(pixels(grid.width(), grid.height(), recipe.visible, &grid.pictures(), recipe.colors()))
+}
+
+/// A trial that shows something: a 3×3 board does not, so life is filmed on a larger grid.
+fn filmed(trained: Trial) -> Trial {
+    if trained.height < 8 { Trial { height: 48, width: 48, steps: 60 } } else { trained }
+}
+
 /// The target `[height, width, visible]` as a grid would show it.
 fn target_frame(target: &[bool], recipe: &Recipe, trial: Trial) -> Picture {
     let visible = recipe.visible;
@@ -32,9 +46,13 @@ fn target_frame(target: &[bool], recipe: &Recipe, trial: Trial) -> Picture {
 
 /// Bits `[visible, height, width]` as a picture with sharp cells.
 fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[Rgb]) -> Picture {
-    let times = (256 / width.max(height)).clamp(1, 16);
+    pixels(width, height, visible, bits, colors).scaled((256 / width.max(height)).clamp(1, 16))
+}
+
+/// The same, a pixel per cell.
+fn pixels(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[Rgb]) -> Picture {
     let bit = |cell: usize, channel: usize| bits[channel * width * height + cell];
-    let picture = if !colors.is_empty() {
+    if !colors.is_empty() {
         let code = |cell: usize| (0..visible).map(|n| usize::from(bit(cell, n)) << n).sum::<usize>();
         // Numbers beyond the last color do not occur if everything is right.
         let color = |cell: usize| colors.get(code(cell)).copied().unwrap_or(NO_COLOR);
@@ -47,8 +65,7 @@ fn cells(width: usize, height: usize, visible: usize, bits: &[bool], colors: &[R
         let light = |cell: usize| [0, 1, 2].map(|channel| f32::from(bit(cell, channel)));
         let values: Vec<f32> = (0..width * height).flat_map(light).collect();
         Picture::from_channels(width, height, &values)
-    };
-    picture.scaled(times)
+    }
 }
 
 /// Writes everything to `plots/`. With several seeds, shows [`LearnedAutomata::shown`].
@@ -188,9 +205,7 @@ fn films(run: &Run, learned: &LearnedAutomata, shown: usize) -> Result<()> {
     let recipe = &learned.configuration.recipe;
     let examination =
         Examination { recipe, automaton: &circuit.automaton, trained: trained(learned), seed: circuit.seed };
-    // A 3×3 board shows nothing: life is filmed on a larger grid.
-    let small = examination.trained;
-    let first = if small.height < 8 { Trial { height: 48, width: 48, steps: 60 } } else { small };
+    let first = filmed(examination.trained);
     let frames = film(&examination, first)?;
     write_film(run, "rollout.gif", &frames, Duration::from_millis(150))?;
     let target = recipe.picture(first.height, first.width);

@@ -5,13 +5,16 @@
 
 use farad::group::Group;
 use farad::run::{Checkpoint, LogCell, Run, Value, count, json};
-use farad::train::{LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher};
+use farad::train::{Glimpse, LoopSettings, Outcome, Standing, Trainee, TrainingSummary, Validation, Watcher};
 use farad::{Device, Tensor};
 
 use super::learned::KeptSeeds;
 use super::ranks::SeedsOfRanks;
 use super::{AutomatonTrainer, Configuration};
 use crate::error::Result;
+use crate::evaluate::Examination;
+use crate::harden::harden;
+use crate::recipe::Trial;
 use crate::repair::{self, AutomatonSelection, Effort};
 use crate::report;
 
@@ -216,6 +219,22 @@ impl Trainee for Learners {
         let enough = self.configuration.settings.stop_after_exact;
         let done = enough > 0 && self.kept.best.iter().all(|best| best.right_in_a_row >= enough);
         done.then(|| "as every circuit was right".into())
+    }
+
+    fn logs_means(&self) -> bool {
+        true
+    }
+
+    /// The end of a roll-out of the kept circuit: of the first seed that was right, else of the first.
+    fn glimpse(&mut self) -> farad::Result<Option<Glimpse>> {
+        let Configuration { recipe, settings, seeds, .. } = &self.configuration;
+        let shown = self.kept.best.iter().position(|best| best.wrong == Some(0.0)).unwrap_or(0);
+        let (seed, topology) = (seeds[shown], &recipe.topology);
+        let (layers, gates) = (topology.wire(seed), &self.kept.gates[shown]);
+        let automaton = harden("shown", topology, &layers, gates, recipe.visible, settings.fire_rate);
+        let trained = Trial { height: settings.height, width: settings.width, steps: settings.steps };
+        let examination = Examination { recipe, automaton: &automaton, trained, seed };
+        Ok(Some(Glimpse::Picture(report::last_frame(&examination)?)))
     }
 
     fn words(&self, losses: &[f32]) -> String {

@@ -182,6 +182,10 @@ impl Trainee for ControllerInTraining {
         weights.restore_module("model", &self.network)
     }
 
+    fn logs_means(&self) -> bool {
+        true
+    }
+
     fn words(&self, losses: &[f32]) -> String {
         let right = self.seen.map_or("–".to_string(), |share| format!("{:.2} %", 100.0 * share));
         let loss = losses.first().copied().unwrap_or(f32::NAN);

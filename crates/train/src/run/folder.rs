@@ -260,9 +260,8 @@ impl Run {
     /// Writes `report.md`, and the same as `report.html`, with the pictures that are in the run's folder by now.
     #[track_caller]
     pub fn write_report(&self, text: &str) -> Result<()> {
-        let page = super::html::page(text, &self.folder);
-        self.write_file("report.html", page.as_bytes())?;
-        self.write_file("report.md", text.as_bytes()).map(drop)
+        self.writes();
+        super::html::write(text, &self.folder)
     }
 
     /// Writes a file of the run atomically, and returns where it is; folders on the way are made.

@@ -7,9 +7,18 @@
 use std::path::Path;
 
 use farad_chart::base64;
+use farad_tensor::engine::write_whole;
+
+use crate::error::Result;
 
 const STYLE: &str = include_str!("report.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'";
+
+/// Writes a report as `report.html` and as `report.md`.
+pub(super) fn write(text: &str, folder: &Path) -> Result<()> {
+    write_whole("run", &folder.join("report.html"), page(text, folder).as_bytes())?;
+    write_whole("run", &folder.join("report.md"), text.as_bytes())
+}
 
 /// A report in Markdown as a page; pictures are read from the run's folder.
 pub(super) fn page(text: &str, folder: &Path) -> String {

@@ -2,7 +2,10 @@
 //!
 //! Invariant: tables have as many cells in every row, and links are relative, so that a run may be moved. Start at [`Page::new`].
 
+use std::path::Path;
+
 use super::visible;
+use crate::error::Result;
 
 /// A page in Markdown.
 ///
@@ -42,6 +45,11 @@ impl Page {
     /// The whole text.
     pub fn text(self) -> String {
         self.text.trim_end().to_string() + "\n"
+    }
+
+    /// Writes `report.md` and `report.html` into a folder that is no run; see [`Run::write_report`](super::Run::write_report).
+    pub fn write(self, folder: impl AsRef<Path>) -> Result<()> {
+        super::html::write(&self.text(), folder.as_ref())
     }
 
     /// A heading below the title.

@@ -53,6 +53,18 @@ impl Setting {
         self.key.starts_with(mark::LAB)
     }
 
+    /// The value that a text means, as the command line has it; lists are separated by commas.
+    pub fn read(&self, text: &str) -> Result<TomlValue> {
+        let wrong = |wanted: &str| TrainError::Setting {
+            key: self.key.into(),
+            wanted: wanted.into(),
+            found: text.into(),
+        };
+        let value = self.takes.parse(text).map_err(wrong)?;
+        let found = shown(&value);
+        self.take(value, found)
+    }
+
     /// The value as the setting has it, if it takes it.
     fn take(&self, value: TomlValue, found: String) -> Result<TomlValue> {
         let key = self.key.to_string();
@@ -100,15 +112,7 @@ pub trait SettingsTable: Clone + Default {
             // Files of earlier versions have the short name; whoever types it should know what it has become.
             return Err(unknown_key::<Self>(key, format!("; did you mean `{}`?", row.key)));
         }
-        let wrong = |wanted: &str| TrainError::Setting {
-            key: row.key.into(),
-            wanted: wanted.into(),
-            found: text.into(),
-        };
-        let value = row.takes.parse(text).map_err(wrong)?;
-        let found = shown(&value);
-        let value = row.take(value, found)?;
-        self.put_checked(&row, &value)
+        self.put_checked(&row, &row.read(text)?)
     }
 
     /// Takes over the keys of a table; one that there is not is an error.

@@ -6,6 +6,7 @@
 //! Several ranks run the same loop ([`Training::open_in`]). Losses are their means. The first rank alone writes. What depends
 //! on a clock or on a signal is agreed on whenever a row is logged, so all ranks do the same things after the same steps.
 
+mod interval;
 mod late;
 mod settings;
 mod standing;
@@ -13,6 +14,7 @@ mod standing;
 use std::time::{Duration, Instant};
 
 use farad_group::{Combine, Group};
+use farad_tensor::Tensor;
 use serde_json::{Value, json};
 
 use crate::error::{Result, TrainError};
@@ -20,7 +22,7 @@ use crate::kind::{Trainee, Validation};
 use crate::outcome::Outcome;
 use crate::run::{Checkpoint, Events, Log, LogCell, MEMORY_OF_RANKS, Run, Stop};
 use crate::watcher::{Progress, Watcher};
-use late::Late;
+use interval::{LateLosses, MOST_FRESH, is_regular};
 pub use settings::LoopSettings;
 pub use standing::Standing;
 
@@ -46,8 +48,10 @@ pub struct Training<T: Trainee + ?Sized = dyn Trainee> {
     trainee: Box<T>,
     standing: Standing,
     step: u64,
+    /// Losses that were not asked for yet, of the last steps.
+    fresh: Vec<Tensor>,
     /// Losses on their way, oldest first.
-    late: Vec<(u64, Late)>,
+    late: Vec<LateLosses>,
     /// Those of the last row of the log.
     losses: Vec<f32>,
     /// No step was made yet by this process.
@@ -85,7 +89,7 @@ impl<T: Trainee + ?Sized> Training<T> {
             false => None,
         };
         let (group, agreed) = (group.clone(), Agreed::default());
-        let (late, losses, first, now) = (vec![], vec![], true, Instant::now());
+        let (fresh, late, losses, first, now) = (vec![], vec![], vec![], true, Instant::now());
         let (step, started, saved) = (step.unwrap_or(0), now, now);
         let mut training = Training {
             run,
@@ -95,6 +99,7 @@ impl<T: Trainee + ?Sized> Training<T> {
             trainee,
             standing,
             step,
+            fresh,
             late,
             losses,
             first,
@@ -189,12 +194,16 @@ impl<T: Trainee + ?Sized> Training<T> {
             self.agreed = self.agree(stop)?;
             due.saves |= self.agreed.saves;
         }
-        if due.logs {
-            // The one before has arrived by now, most likely.
+        let all = self.trainee.logs_means();
+        if all || due.logs {
+            self.fresh.push(loss);
+        }
+        if due.logs || self.fresh.len() == MOST_FRESH {
+            // Those before have arrived by now, most likely.
             if !self.late.is_empty() {
                 self.write(None, watcher)?;
             }
-            self.late.push((self.step, Late::new(&loss)));
+            self.ask(due.logs);
         }
         let first = std::mem::replace(&mut self.first, false);
         if due.evaluates || due.saves || first || (due.logs && self.trainee.waits()) {
@@ -230,11 +239,23 @@ impl<T: Trainee + ?Sized> Training<T> {
             every => every,
         };
         let evaluates = last || step.is_multiple_of(every);
-        let logs = last || step == 1 || step.is_multiple_of(pace.log_every);
+        let logs = last || is_regular(step, pace.log_every);
         let late = self.group.is_alone() && self.is_late();
         let ends = self.trainee.saves_epochs() && step.is_multiple_of(self.trainee.epoch().max(1));
         let saves = late || ends || step.is_multiple_of(pace.checkpoint_every);
         Due { logs: logs || (evaluates && self.trainee.waits()), evaluates, saves }
+    }
+
+    /// Shows what the model makes. Random numbers go on afterwards as if nobody had asked.
+    fn show(&mut self, watcher: &dyn Watcher) -> Result<()> {
+        let device = self.trainee.device().clone();
+        let random = device.random_state();
+        let glimpse = self.trainee.glimpse();
+        device.set_random_state(random);
+        if let Some(glimpse) = glimpse? {
+            watcher.glimpsed(self.step, &glimpse);
+        }
+        Ok(())
     }
 
     /// Writes the losses that were asked for, and validates if asked to.
@@ -246,6 +267,9 @@ impl<T: Trainee + ?Sized> Training<T> {
         let validation = if validates { self.trainee.validate()? } else { None };
         self.write(validation.as_ref(), watcher)?;
         let Some(validation) = validation else { return Ok(()) };
+        if watcher.looks() && self.group.is_first() {
+            self.show(watcher)?;
+        }
         if self.standing.note(self.step, &validation)
             && self.trainee.pace().keep_best
             && self.group.is_first()
@@ -259,14 +283,18 @@ impl<T: Trainee + ?Sized> Training<T> {
     /// Writes the rows of losses that were asked for; a validation belongs to the last step.
     fn write(&mut self, mut validation: Option<&Validation>, watcher: &dyn Watcher) -> Result<()> {
         let mut wrote = validation.is_some();
-        for (at, late) in std::mem::take(&mut self.late) {
-            self.losses = late.get()?;
-            match self.trainee.is_spread() {
-                true => self.losses = self.group.all_gather(&self.losses)?.concat(),
-                false => self.group.all_reduce(&mut self.losses, Combine::Mean)?,
+        for late in std::mem::take(&mut self.late) {
+            let (at, logs) = (late.step, late.logs);
+            let last = self.arrived(late)?;
+            if !logs {
+                continue;
             }
-            self.trainee.check(&self.losses)?;
-            self.check_losses(at)?;
+            self.trainee.check(&last)?;
+            self.check_losses(at, &last)?;
+            self.losses = if self.trainee.logs_means() { self.standing.sums.means() } else { last };
+            if is_regular(at, self.trainee.pace().log_every) {
+                self.standing.sums = Default::default();
+            }
             let seen = if at == self.step { validation.take() } else { None };
             let row = self.trainee.row(at, Some(&self.losses), seen);
             self.log(at, &row)?;
@@ -286,12 +314,12 @@ impl<T: Trainee + ?Sized> Training<T> {
     }
 
     /// Refuses to go on where no model has a finite loss. One of several may be lost without the others.
-    fn check_losses(&mut self, step: u64) -> Result<()> {
-        let bad = self.losses.iter().all(|loss| !loss.is_finite()) && !self.losses.is_empty();
+    fn check_losses(&mut self, step: u64, losses: &[f32]) -> Result<()> {
+        let bad = losses.iter().all(|loss| !loss.is_finite()) && !losses.is_empty();
         let again = std::mem::replace(&mut self.standing.overflowed, bad);
         if bad && (again || !self.trainee.may_overflow()) {
             let (kind, unit) = (self.run.kind().to_string(), self.trainee.unit());
-            return Err(TrainError::Diverged { kind, unit, step, loss: self.losses[0] }.into());
+            return Err(TrainError::Diverged { kind, unit, step, loss: losses[0] }.into());
         }
         Ok(())
     }
@@ -305,6 +333,11 @@ impl<T: Trainee + ?Sized> Training<T> {
 
     fn save(&mut self) -> Result<()> {
         self.saved = Instant::now();
+        if !self.fresh.is_empty() {
+            // A checkpoint has the losses of all its steps.
+            self.ask(false);
+            self.write(None, &())?;
+        }
         self.trainee.gather()?;
         let Some((log, _)) = &mut self.written else { return Ok(()) };
         let mut checkpoint = Checkpoint::new(self.run.kind(), self.step);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::interval::LossSums;
 use crate::kind::Validation;
 
 /// What the loop must know to go on as if it had never stopped.
@@ -16,6 +17,9 @@ pub struct Standing {
     /// The loss was not finite in the last row of the log.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overflowed: bool,
+    /// Losses since the last regular row of the log.
+    #[serde(default, skip_serializing_if = "LossSums::is_empty")]
+    pub sums: LossSums,
 }
 
 impl Standing {
