@@ -45,10 +45,8 @@ const MOST_JOBS: usize = 8;
 pub fn run(options: &SweepOptions) -> Result<()> {
     let place = options.resume.as_ref().map(|folder| folder.join(PLAN));
     let path = place.as_deref().or(options.file.as_deref()).expect("clap wants one of them");
-    if options.resume.is_some() && !path.is_file() {
-        return Err(Error::NoSweep {
-            path: options.resume.as_ref().expect("it is there").display().to_string(),
-        });
+    if let Some(folder) = options.resume.as_ref().filter(|_| !path.is_file()) {
+        return Err(Error::NoSweep { path: folder.display().to_string() });
     }
     let (plan, text) = SweepPlan::read(path)?;
     let mut records = Records::new(&plan)?;

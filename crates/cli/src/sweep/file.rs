@@ -44,13 +44,11 @@ impl SweepFile {
     }
 
     /// Refuses keys that mean nothing there.
-    pub fn only(&self, within: &str, keys: impl Iterator<Item = String>, known: &[&str]) -> Result<()> {
-        for key in keys.filter(|key| !known.contains(&key.as_str())) {
-            let path = if within.is_empty() { key.clone() } else { format!("{within}.{key}") };
-            let what = format!("there is no such key{}", did_you_mean(&key, known.iter().copied()));
-            return Err(self.wrong(&path, what, format!("the keys here are {}", known.join(", "))));
-        }
-        Ok(())
+    pub fn only(&self, within: &str, mut keys: impl Iterator<Item = String>, known: &[&str]) -> Result<()> {
+        let Some(key) = keys.find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
+        let path = if within.is_empty() { key.clone() } else { format!("{within}.{key}") };
+        let what = format!("there is no such key{}", did_you_mean(&key, known.iter().copied()));
+        Err(self.wrong(&path, what, format!("the keys here are {}", known.join(", "))))
     }
 
     /// Where a key is.
