@@ -89,7 +89,7 @@ fn a_circuit_swings_the_pendulum_up_and_so_does_its_verilog() -> farad::Result<(
     let folder = Folder::new("pendulum");
     let run = folder.0.join("run");
     let outcome =
-        trained("pendulum-circuit", &["updates=300", "repair=500", "search=1000"].map(String::from), &run)?;
+        trained("pendulum-circuit", &["updates=300", "repair=500", "search=400"].map(String::from), &run)?;
     let json = &outcome.json[0];
     println!("{json}");
     assert_eq!((json["world"].as_str(), json["episodes"].as_u64()), (Some("pendulum"), Some(1000)), "{json}");

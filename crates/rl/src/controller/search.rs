@@ -54,6 +54,9 @@ pub fn settle_in_loop(
     let before = search.score(&best, many, None);
     if before >= task.enough(many.len()) {
         search.kept = Some(best.clone());
+        if let ControlGoal::Return(_) = task.goal {
+            search.measure();
+        }
     }
     for n in 0..candidates {
         if search.kept.is_none() && n % task.sizes.round == 0 {
