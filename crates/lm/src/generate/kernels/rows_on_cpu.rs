@@ -1,12 +1,13 @@
 //! Products of a few rows with weights as they are stored, on the CPU.
 //!
-//! Threads share the columns. Weights are widened a block at a time, in the first cache, and every block serves all rows.
+//! Threads share the columns. Weights are widened a block at a time, in the first cache, and every block serves all rows; for one row
+//! they are widened in registers.
 //! Sums are made term by term (or, where weights lie by terms, in [`LANES`] parts), so results depend neither on the number of threads nor on
 //! the processor's vectors.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use farad::DType;
@@ -17,6 +18,8 @@ use super::rows_product::{ProductSizes, RowActivation, RowsProduct};
 const CHUNK: usize = 1024;
 /// Partial sums of a row.
 const LANES: usize = 16;
+/// Rows whose sums are made at once, where there are so many: one addition need not wait for the one before.
+const TOGETHER: usize = 4;
 
 /// Weights as they are stored.
 #[derive(Clone, Copy)]
@@ -62,6 +65,32 @@ impl<'a> StoredWeights<'a> {
     }
 }
 
+/// A weight as it is stored.
+trait Stored: Copy {
+    fn single(self) -> f32;
+}
+
+impl Stored for f32 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self
+    }
+}
+
+impl Stored for bf16 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+}
+
+impl Stored for i8 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        f32::from(self)
+    }
+}
+
 /// Operands in f32 and the sizes, for all threads.
 struct CpuProduct<'a> {
     op: &'a RowsProduct,
@@ -86,7 +115,7 @@ pub fn run(op: &RowsProduct, sizes: &ProductSizes, operands: &[&[u8]], y: &mut [
         .par_iter()
         .map(|&start| {
             let len = chunk.min(columns - start);
-            Arch::new().dispatch(|| product.columns(start, len))
+            Arch::new().dispatch(Columns { product: &product, start, len })
         })
         .collect();
     for (&start, part) in starts.iter().zip(&parts) {
@@ -97,17 +126,35 @@ pub fn run(op: &RowsProduct, sizes: &ProductSizes, operands: &[&[u8]], y: &mut [
     }
 }
 
+/// Some columns of a product, for one thread.
+struct Columns<'a> {
+    product: &'a CpuProduct<'a>,
+    start: usize,
+    len: usize,
+}
+
+impl WithSimd for Columns<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+        self.product.columns(simd, self.start, self.len)
+    }
+}
+
 impl CpuProduct<'_> {
     /// `[rows, len]`: some columns of the result.
     #[inline(always)]
-    fn columns(&self, start: usize, len: usize) -> Vec<f32> {
+    fn columns<S: Simd>(&self, simd: S, start: usize, len: usize) -> Vec<f32> {
         let ProductSizes { rows, columns, parts, .. } = *self.sizes;
-        let mut sums: Vec<Vec<f32>> = (0..parts)
-            .map(|part| match self.op.transposed {
-                true => self.by_terms(start, len),
+        let mut sums: Vec<Vec<f32>> = Vec::with_capacity(parts);
+        // No closure: it would be compiled without the processor's vectors.
+        for part in 0..parts {
+            sums.push(match self.op.transposed {
+                true => self.by_terms(simd, start, len),
                 false => self.by_columns(part * columns + start, len),
-            })
-            .collect();
+            });
+        }
         let mut y = sums.pop().expect("at least one part");
         let first = (parts - 1) * columns + start;
         self.settle(&mut y, first, len);
@@ -147,9 +194,24 @@ impl CpuProduct<'_> {
     /// Sums where weights lie as `[terms, columns]`: four terms at a time are added to all columns.
     #[inline(always)]
     fn by_columns(&self, first: usize, len: usize) -> Vec<f32> {
-        let ProductSizes { rows, terms, columns, parts } = *self.sizes;
+        let ProductSizes { rows, columns, parts, .. } = *self.sizes;
         let all = columns * parts;
         let mut y = vec![0f32; rows * len];
+        match self.weights {
+            StoredWeights::Single(weights) if rows == 1 => add_terms(&mut y, weights, all, first, self.x),
+            StoredWeights::Brain(weights) if rows == 1 => add_terms(&mut y, weights, all, first, self.x),
+            StoredWeights::Whole(weights) if rows == 1 => add_terms(&mut y, weights, all, first, self.x),
+            // f16 is widened by instructions that a loop does not find.
+            _ => self.by_blocks(&mut y, all, first),
+        }
+        y
+    }
+
+    /// The same for several rows: every block of weights is widened once.
+    #[inline(always)]
+    fn by_blocks(&self, y: &mut [f32], all: usize, first: usize) {
+        let ProductSizes { rows, terms, .. } = *self.sizes;
+        let len = y.len() / rows;
         let mut rooms: [Vec<f32>; 4] = std::array::from_fn(|_| vec![0f32; len]);
         for term in (0..terms).step_by(4) {
             let [r0, r1, r2, r3] = &mut rooms;
@@ -165,35 +227,82 @@ impl CpuProduct<'_> {
                 }
             }
         }
-        y
     }
 
     /// Sums where weights lie as `[columns, terms]`.
     #[inline(always)]
-    fn by_terms(&self, first: usize, len: usize) -> Vec<f32> {
+    fn by_terms<S: Simd>(&self, simd: S, first: usize, len: usize) -> Vec<f32> {
         let ProductSizes { rows, terms, .. } = *self.sizes;
         let mut y = vec![0f32; rows * len];
         let mut room = vec![0f32; terms];
         for column in 0..len {
             let weights = self.weights.wide((first + column) * terms, terms, &mut room);
-            for row in 0..rows {
-                y[row * len + column] = dot(weights, &self.x[row * terms..][..terms]);
+            let whole = rows - rows % TOGETHER;
+            for row in (0..whole).step_by(TOGETHER) {
+                let x = std::array::from_fn(|n| &self.x[(row + n) * terms..][..terms]);
+                let found = dots::<S, TOGETHER>(simd, weights, x);
+                found.iter().enumerate().for_each(|(n, found)| y[(row + n) * len + column] = *found);
+            }
+            for row in whole..rows {
+                let [found] = dots::<S, 1>(simd, weights, [&self.x[row * terms..][..terms]]);
+                y[row * len + column] = found;
             }
         }
         y
     }
 }
 
+/// Adds the terms of one row to its sums, eight at a time: two groups of four, as those of several rows are grouped.
+/// Weights are widened in registers, because nobody else needs them.
 #[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0f32; LANES];
-    let (many_a, rest_a) = a.as_chunks::<LANES>();
-    let (many_b, rest_b) = b.as_chunks::<LANES>();
-    for (a, b) in many_a.iter().zip(many_b) {
-        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+#[allow(clippy::needless_range_loop)] // nine slices at once
+fn add_terms<W: Stored>(y: &mut [f32], all: &[W], stride: usize, first: usize, x: &[f32]) {
+    let len = y.len();
+    let term = |term: usize| &all[term * stride + first..][..len];
+    let four = |[a, b, c, d]: [W; 4], x: &[f32; 4]| {
+        (x[0] * a.single() + x[1] * b.single()) + (x[2] * c.single() + x[3] * d.single())
+    };
+    let (fours, _) = x.as_chunks::<4>();
+    let (pairs, last) = fours.as_chunks::<2>();
+    for (n, [x, z]) in pairs.iter().enumerate() {
+        let [a, b, c, d, e, f, g, h]: [&[W]; 8] = std::array::from_fn(|k| term(8 * n + k));
+        for i in 0..len {
+            let sum = y[i] + four([a[i], b[i], c[i], d[i]], x);
+            y[i] = sum + four([e[i], f[i], g[i], h[i]], z);
+        }
     }
-    let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
+    for x in last {
+        let [a, b, c, d]: [&[W]; 4] = std::array::from_fn(|k| term(8 * pairs.len() + k));
+        for i in 0..len {
+            y[i] += four([a[i], b[i], c[i], d[i]], x);
+        }
+    }
+}
+
+/// The products of a vector with others. Written in vectors: rustc makes scalars of sixteen sums in an array.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // three arrays at once
+fn dots<S: Simd, const N: usize>(simd: S, a: &[f32], others: [&[f32]; N]) -> [f32; N] {
+    let vectors = LANES / S::F32_LANES;
+    let mut sums = [[simd.splat_f32s(0.0); LANES]; N];
+    let (many, rest) = a.as_chunks::<LANES>();
+    let pairs = others.map(|other| other.as_chunks::<LANES>());
+    for (at, a) in many.iter().enumerate() {
+        let (a, _) = S::as_simd_f32s(a);
+        for (sums, (other, _)) in sums.iter_mut().zip(&pairs) {
+            let (b, _) = S::as_simd_f32s(&other[at]);
+            for n in 0..vectors {
+                sums[n] = simd.add_f32s(sums[n], simd.mul_f32s(a[n], b[n]));
+            }
+        }
+    }
+    std::array::from_fn(|n| {
+        let mut single = [0f32; LANES];
+        let (room, _) = S::as_mut_simd_f32s(&mut single);
+        room.copy_from_slice(&sums[n][..vectors]);
+        let last: f32 = rest.iter().zip(pairs[n].1).map(|(a, b)| a * b).sum();
+        single.iter().sum::<f32>() + last
+    })
 }
 
 fn gelu_tanh(x: f32) -> f32 {
@@ -240,4 +349,51 @@ pub fn reference(op: &RowsProduct, sizes: &ProductSizes, operands: &[Vec<f64>]) 
         y + extra(2, at, 0.0)
     };
     (0..rows * columns).map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_gets_the_same_bits_alone_and_among_others() {
+        let drawn = |n: usize| ((n * 7919 % 1009) as f32 - 504.0) / 512.0;
+        for stored in [DType::F32, DType::F16, DType::BF16, DType::I8] {
+            for (transposed, terms, columns) in
+                [(false, 12, 70), (false, 24, 130), (true, 20, 33), (true, 768, 5)]
+            {
+                let weights: Vec<u8> = (0..terms * columns)
+                    .flat_map(|n| match stored {
+                        DType::F16 => f16::from_f32(drawn(n)).to_le_bytes().to_vec(),
+                        DType::BF16 => bf16::from_f32(drawn(n)).to_le_bytes().to_vec(),
+                        DType::I8 => vec![(n % 251) as u8],
+                        _ => drawn(n).to_le_bytes().to_vec(),
+                    })
+                    .collect();
+                let op = RowsProduct {
+                    stored,
+                    transposed,
+                    scaled: false,
+                    biased: false,
+                    added: false,
+                    activation: RowActivation::None,
+                };
+                let mut words = vec![0f32; weights.len().div_ceil(4)]; // aligned
+                bytemuck::cast_slice_mut(&mut words)[..weights.len()].copy_from_slice(&weights);
+                let weights = &bytemuck::cast_slice(&words)[..weights.len()];
+                let x: Vec<f32> = (0..7 * terms).map(|n| drawn(n + 5)).collect();
+                let products = |rows: usize, x: &[f32]| {
+                    let sizes = ProductSizes { rows, terms, columns, parts: 1 };
+                    let mut y = vec![0f32; rows * columns];
+                    run(&op, &sizes, &[bytemuck::cast_slice(x), weights], bytemuck::cast_slice_mut(&mut y));
+                    y
+                };
+                let all = products(7, &x);
+                for row in 0..7 {
+                    let alone = products(1, &x[row * terms..][..terms]);
+                    assert_eq!(alone, all[row * columns..][..columns], "{stored} {transposed} row {row}");
+                }
+            }
+        }
+    }
 }
