@@ -130,6 +130,8 @@ fn digits_are_learned_judged_and_reported() {
         task: Task::Classify,
         steps: fit.steps(),
         next: "nothing".into(),
+        state: fit.model().state(),
+        shape: &[1, 28, 28],
         target: String::new(),
     };
     report::write(&run, &outcome).unwrap();
@@ -143,7 +145,7 @@ fn digits_are_learned_judged_and_reported() {
     ] {
         assert!(page.contains(text), "{text} is not in {page}");
     }
-    for file in ["loss.svg", "goodness.svg", "confusion.svg", "samples.svg"] {
+    for file in ["loss.svg", "goodness.svg", "confusion.svg", "samples.svg", "filters.svg"] {
         assert!(run.plots_path().join(file).exists(), "{file}");
     }
     let samples = std::fs::read_to_string(run.plots_path().join("samples.svg")).unwrap();
