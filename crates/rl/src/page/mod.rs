@@ -119,8 +119,13 @@ impl RecordedStep {
         let (action, memory) = actor.act_and_remember(memory, &seen);
         let next = environment.step(own, &action);
         let flat = |t: &Tensor| t.cast(DType::F32).reshape([t.numel()]);
-        let mut outputs: Vec<(String, Tensor)> =
-            next.state.iter().chain(&memory).enumerate().map(|(n, t)| (format!("state{n}"), t.clone())).collect();
+        let mut outputs: Vec<(String, Tensor)> = next
+            .state
+            .iter()
+            .chain(&memory)
+            .enumerate()
+            .map(|(n, t)| (format!("state{n}"), t.clone()))
+            .collect();
         outputs.extend([
             ("action".to_string(), flat(&action)),
             ("reward".to_string(), next.reward),
