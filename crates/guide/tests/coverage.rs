@@ -56,6 +56,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("T06", "Published ResNets"),
     ("T04", "Generation"),
     ("W01", "Rigid bodies"),
+    ("W01", "Explosions"),
     ("W02", "Agents"),
     ("W02", "Agents that dream"),
     ("W02", "Creatures that evolve"),

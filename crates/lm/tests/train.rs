@@ -185,8 +185,8 @@ fn a_text_is_learned_on_every_device_in_both_precisions() {
             assert!(model.speed().tokens_per_second().is_some() && model.breakdown().is_some());
             let seen = seen.0.into_inner();
             let (first, last) = (seen[0], seen[seen.len() - 1]);
-            // Sixteen letters begin near 2.7; the words go round in a circle.
-            assert!(first > 2.3 && last < 1.5, "{device}, mixed {mixed}: {first} to {last}");
+            // Sixteen letters begin near 2.7; the words go round in a circle. The last is a mean over ten steps.
+            assert!(first > 2.3 && last < 1.6, "{device}, mixed {mixed}: {first} to {last}");
         }
     }
 }

@@ -40,7 +40,6 @@ fn disagreement(environment: &dyn Environment, worlds: &[Tensor], seeds: usize, 
         setting.loss(&window, &setting.ahead(&critic, &window)).sum()
     });
     let found = found.expect("it is computed");
-    println!("slope {:.6}, gradient {:.6}, off by {:.1e}", found.slope, found.gradient, found.error());
     assert!(found.slope.abs() > 0.1, "{found:?}");
     found.error()
 }
