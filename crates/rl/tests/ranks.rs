@@ -156,6 +156,7 @@ fn more_ranks_than_policies_are_refused() {
     let settings =
         EvolutionSettings { population: 2, trials: 1, policy: vec![], ..EvolutionSettings::default() };
     let found = ranks(3, |group, device| {
+        let _drawing = DRAWING.lock().expect("nobody panicked");
         let es = Es::new(Arc::new(CartPole), settings.clone(), 1, device).expect("it begins");
         es.distributed(group).map(drop).expect_err("too few").to_string()
     });
