@@ -3,7 +3,7 @@
 //! Invariant: lanes beyond a mask are neither read nor written. Start at [`Vector`].
 
 /// A vector of floats. All functions are `unsafe` because the machine must have its instructions.
-pub(super) trait Vector: Copy {
+pub trait Vector: Copy {
     const LANES: usize;
     /// Selects a number of leading lanes.
     type Mask: Copy;
@@ -63,7 +63,7 @@ impl Vector for [f32; 4] {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) mod x86 {
+pub mod x86 {
     //! Vectors of x86.
 
     use std::arch::x86_64::*;
