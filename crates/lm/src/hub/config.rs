@@ -40,7 +40,7 @@ impl FolderConfig {
         }
         let most = options.context;
         if context > most {
-            return Err(config.wrong(format!("the model sees fewer tokens at once ({context} vs {most})")));
+            return Err(Error::LongContext { asked: context, most });
         }
         options.context = if context == 0 { most.min(usual) } else { context };
         options.check()?;
