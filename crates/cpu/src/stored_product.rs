@@ -200,6 +200,7 @@ unsafe fn by_columns<V: Vector, W: Stored>(job: &StoredJob<W>) {
 
 /// Adds `T` terms to the sums of some rows and columns. The next terms are asked for on the way, because they lie
 /// where no processor expects them.
+#[allow(clippy::needless_range_loop)] // fully unrolled, so that vectors stay in registers
 #[inline(always)]
 unsafe fn add_terms<V: Vector, W: Stored, const T: usize>(
     job: &StoredJob<W>,
@@ -291,6 +292,7 @@ unsafe fn sum_rows<V: Vector, W: Stored, const C: usize, const R: usize>(job: &S
 }
 
 /// The sums of `R` rows and `C` columns.
+#[allow(clippy::needless_range_loop)] // as above
 #[inline(always)]
 unsafe fn sum_terms<V: Vector, W: Stored, const C: usize, const R: usize>(
     job: &StoredJob<W>,
