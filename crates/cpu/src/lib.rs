@@ -25,6 +25,7 @@ mod custom_op;
 mod scatter;
 mod slice_math;
 mod sort;
+mod stored_product;
 
 pub use device::{CpuCounters, CpuDevice};
 pub use error::Error;
@@ -33,3 +34,4 @@ pub use farad_runtime::{Holdings, Memory, WeakMemory};
 pub use memory::block_pool::lend;
 pub use memory::mapped_file::MappedFile;
 pub use slice_math::{MatrixSlice, exp, multiply};
+pub use stored_product::{StoredMatrix, StoredNumbers, multiply_stored};

@@ -124,7 +124,7 @@ pub use devices::*;
 #[doc(hidden)]
 pub use errors::*;
 #[doc(hidden)]
-pub use farad_tensor::engine;
+pub use farad_tensor::{engine, host};
 #[doc(hidden)]
 pub use farad_tensor::{Contraction, CustomKernel, CustomLimits, IndexMap, WgslText, Words, nearest, philox};
 #[cfg(feature = "train")]

@@ -66,6 +66,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// More tokens at once than a published model is made for.
+    #[error("weights: the model sees fewer tokens at once ({asked} vs {most})\nhelp: give {most} at most")]
+    LongContext {
+        /// What was asked for.
+        asked: usize,
+        /// The most that it takes.
+        most: usize,
+    },
     /// A `config.json`, or an index of weights, that cannot be used.
     #[error("weights: {}: {what}\nhelp: fetch the file again, or use a model of a known family", path.display())]
     Config {

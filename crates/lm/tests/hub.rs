@@ -216,6 +216,23 @@ fn conversations_are_rendered_as_transformers_renders_them() {
             }
         }
     }
+    // Marks of what the model says, and loops that end early; the text is the library's.
+    let marked = "{%- for m in messages %}
+    {%- if m.role == 'assistant' %}
+        {%- generation %}
+        {{- 'A: ' + m.content }}
+        {% endgeneration -%}
+    {%- else %}
+        {{- 'U: ' + m.content }}
+        {%- if m.content == 'stop' %}{% break %}{% endif %}
+    {% endif %}
+{%- endfor %}
+{% generation %}end{% endgeneration %}
+";
+    let talk = [("user", "Hi"), ("assistant", "Ho"), ("user", "stop"), ("user", "no")];
+    let talk = talk.map(|(role, content)| ChatMessage::new(role, content));
+    let marked = ChatTemplate::new(marked, "<s>", "</s>").expect("sound");
+    assert_eq!(marked.render(&talk, false).expect("renders"), "U: HiA: Ho\nU: stopend");
     assert!(ChatTemplate::of_folder(&fixture("gpt2")).expect("sound").is_none());
     let text = ChatTemplate::new("{% for m in %}", "", "").unwrap_err().to_string();
     assert!(text.starts_with("template: "), "{text}");
@@ -322,9 +339,57 @@ fn damaged_folders_are_refused() {
         &edit(CONFIG, "\"head_dim\": 12", "\"head_dim\": 1000000"),
         "heads are too wide",
     );
+    refused(
+        "gpt2",
+        "unscaled",
+        &edit(CONFIG, "\"scale_attn_weights\": true", "\"scale_attn_weights\": false"),
+        "scale_attn_weights is false",
+    );
+    let rope = |what: &str, to: &'static str, wanted: &str| {
+        refused("yarn", what, &edit(CONFIG, "\"rope_type\": \"yarn\"", to), wanted);
+    };
+    rope("part", "\"rope_type\": \"yarn\", \"partial_rotary_factor\": 0.5", "partial_rotary_factor is not 1");
+    rope("cut-line", "\"rope_type\": \"yarn\", \"truncate\": false", "truncate is false");
+    rope("layers-rope", "\"full_attention\": {\"rope_type\": \"yarn\"}", "different for each kind of layer");
+    refused(
+        "yarn",
+        "rope-kind",
+        &edit(CONFIG, "\"tie_word", "\"rope_scaling\": \"yarn\",\n  \"tie_word"),
+        "rope_scaling is of another kind: \"yarn\"",
+    );
     let missing = Copied::of("llama", "shard");
     std::fs::remove_file(missing.0.join(SHARD)).expect("removes");
     assert!(missing.refused().contains(SHARD));
+}
+
+/// Configurations that the transformers library reads as the same model.
+#[test]
+fn configs_say_the_same_in_several_ways() {
+    const ORIGINAL: &str = "\"original_max_position_embeddings\": 16";
+    for (n, (name, from, to)) in [
+        // The base outside of the newer part, and the newer part under the older name.
+        ("linear", "\"rope_scaling\"", "\"rope_parameters\""),
+        ("yarn", "\"rope_parameters\"", "\"rope_scaling\""),
+        // The factor is what the contexts say.
+        ("yarn", "\"factor\": 4.0", "\"factor\": null"),
+        // The original context outside counts.
+        ("yarn", ORIGINAL, "\"original_max_position_embeddings\": 48"),
+        ("mistral", "\"head_dim\": 12", "\"head_dim\": 12, \"rope_scaling\": {}"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let copied = Copied::of(name, &format!("way-{n}"));
+        copied.edit("config.json", from, to);
+        if from == ORIGINAL {
+            copied.edit("config.json", "\"tie_word", &format!("{ORIGINAL},\n  \"tie_word"));
+        }
+        let model = HubFolder::open(&copied.0, 0).and_then(|folder| folder.load(&Device::cpu()));
+        let model = model.unwrap_or_else(|error| panic!("{name}, {to}: {error}"));
+        let expected = expected(name);
+        let error = error(&model.forward(&expected["tokens"]), &expected["logits"]);
+        assert!(error < 1e-4, "{name}, {to}: {error}");
+    }
 }
 
 #[test]

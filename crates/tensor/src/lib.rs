@@ -52,6 +52,10 @@ mod evaluate;
 mod finite;
 mod gradient;
 mod hashing;
+/// Math for custom ops that run on the host's memory.
+pub mod host {
+    pub use farad_cpu::{StoredMatrix, StoredNumbers, exp, multiply_stored};
+}
 mod inside;
 mod live;
 pub mod loss;

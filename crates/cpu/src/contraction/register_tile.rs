@@ -7,11 +7,9 @@
 
 use std::sync::OnceLock;
 
-use vector::Vector;
+use crate::simd::vector::Vector;
 #[cfg(target_arch = "x86_64")]
-use vector::x86;
-
-mod vector;
+use crate::simd::vector::x86;
 
 /// A run of adjacent elements that fits a vector: its offsets in two operands (or in an operand and the
 /// result).

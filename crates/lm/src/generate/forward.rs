@@ -1,7 +1,7 @@
 //! A model's way from new tokens to logits, beside a cache.
 //!
-//! Single tokens go through the kernels of [`super::kernels`]. Chunks of prompts go through ordinary ops; a chunk at
-//! the start of its texts attends to itself only.
+//! Single tokens go through the kernels of [`super::kernels`], and so do products of chunks of prompts on the CPU. All else
+//! goes through ordinary ops; a chunk at the start of its texts attends to itself only.
 //!
 //! Invariant: both give the logits that [`Transformer::forward`](crate::Transformer::forward) gives, up to rounding.
 
@@ -62,10 +62,10 @@ impl ChunkPlaces {
         })
     }
 
-    /// Attention of new tokens to all so far, and the layer with theirs in it.
+    /// Attention of new tokens to all so far, without its products, and the layer with theirs in it.
     #[track_caller]
     fn attend(&self, attention: &SelfAttention, x: &Tensor, kept: &CachedLayer) -> (Tensor, CachedLayer) {
-        let [q, k, v] = attention.project(x);
+        let [q, k, v] = attention.split(x);
         let (most, places) = (self.all.numel(), self.tokens.unsqueeze(1));
         let turned = |rotary: &Rotary, x: &Tensor| rotary.forward_at(x, &places, most);
         let [q, k] = [q, k].map(|t| attention.turn(&t, turned));
@@ -107,11 +107,17 @@ impl Forward<'_> {
         let mut x = model.embed_at(ids, &places.tokens);
         let mut layers = Vec::with_capacity(kept.len());
         for (block, kept) in model.h.iter().zip(kept) {
-            x = block.forward_with(&x, |attention, x| {
-                let (y, layer) = places.attend(attention, x, kept);
+            let mut attend = |x: &Tensor| {
+                let (y, layer) = places.attend(&block.attn, x, kept);
                 layers.push(layer);
                 y
-            });
+            };
+            x = match x.device().is_gpu() {
+                true => block.forward_with(&x, |attention, x| {
+                    attention.c_proj.forward(&attend(&attention.c_attn.forward(x)))
+                }),
+                false => chunk_block(block, &x, attend),
+            };
         }
         let (texts, width) = (x.size(0), x.size(2));
         let last = places.last.reshape([texts, 1, 1]).broadcast_to([texts, 1, width]);
@@ -153,6 +159,31 @@ impl Forward<'_> {
     }
 }
 
+/// A block for a chunk of every text, `[texts, chunk, width]`, by the kernels for rows.
+#[track_caller]
+fn chunk_block(block: &Block, x: &Tensor, attend: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
+    let (texts, chunk, attention) = (x.size(0), x.size(1), &block.attn);
+    let rows = |x: &Tensor| x.reshape([texts * chunk, x.size(2)]);
+    let chunks = |x: &Tensor| x.reshape([texts, chunk, x.size(1)]);
+    let x = rows(x);
+    let projected = product(&attention.c_attn, &block.ln_1.forward(&x), RowActivation::None, None);
+    let y = rows(&attend(&chunks(&projected)));
+    let x = product(&attention.c_proj, &y, RowActivation::None, Some(&x));
+    chunks(&feed_forward(block, &x))
+}
+
+/// The second half of a block, `[rows, width]`.
+#[track_caller]
+fn feed_forward(block: &Block, x: &Tensor) -> Tensor {
+    let activation = match block.mlp.activation() {
+        Activation::Gelu => RowActivation::Gelu,
+        Activation::GeluTanh => RowActivation::GeluTanh,
+        Activation::Swiglu => RowActivation::Swiglu,
+    };
+    let hidden = product(&block.mlp.c_fc, &block.ln_2.forward(x), activation, None);
+    product(&block.mlp.c_proj, &hidden, RowActivation::None, Some(x))
+}
+
 /// A block for one token of every text, `[texts, width]`.
 #[track_caller]
 fn token_block(
@@ -169,13 +200,7 @@ fn token_block(
     let operands: Vec<&Tensor> = [&projected, lengths, keys, values].into_iter().chain(angles).collect();
     let [keys, values, y] = Tensor::custom(op, &operands).try_into().expect("attention has three results");
     let x = product(&attention.c_proj, &y, RowActivation::None, Some(x));
-    let activation = match block.mlp.activation() {
-        Activation::Gelu => RowActivation::Gelu,
-        Activation::GeluTanh => RowActivation::GeluTanh,
-        Activation::Swiglu => RowActivation::Swiglu,
-    };
-    let hidden = product(&block.mlp.c_fc, &block.ln_2.forward(&x), activation, None);
-    (product(&block.mlp.c_proj, &hidden, RowActivation::None, Some(&x)), [keys, values])
+    (feed_forward(block, &x), [keys, values])
 }
 
 /// A product with what follows it, by the kernel for few rows where that suits.

@@ -40,7 +40,7 @@ impl FolderConfig {
         }
         let most = options.context;
         if context > most {
-            return Err(config.wrong(format!("the model sees fewer tokens at once ({context} vs {most})")));
+            return Err(Error::LongContext { asked: context, most });
         }
         options.context = if context == 0 { most.min(usual) } else { context };
         options.check()?;
@@ -68,6 +68,9 @@ fn gpt2(config: &ConfigFile) -> Result<ModelOptions> {
         if config.truth(key)? {
             return Err(config.wrong(format!("{key} is true, which is not supported")));
         }
+    }
+    if !config.truth_or("scale_attn_weights", true)? {
+        return Err(config.wrong("scale_attn_weights is false, which is not supported".into()));
     }
     let activation = match config.text_or("activation_function", "gelu_new")?.as_str() {
         "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
@@ -139,13 +142,15 @@ fn window(config: &ConfigFile, family: &ModelFamily, layers: usize) -> Result<(u
         WindowRule::Given => true,
         WindowRule::Asked => config.truth("use_sliding_window")?,
     };
-    let window = if asked { config.size_or("sliding_window", 0)? } else { 0 };
+    // What the library takes if a file says nothing; null is no window.
+    let unsaid = if config.json.get("sliding_window").is_none() { 4096 } else { 0 };
+    let window = if asked { config.size_or("sliding_window", unsaid)? } else { 0 };
     if window == 0 {
         return Ok((0, 0));
     }
     let Some(Value::Array(types)) = config.get("layer_types") else {
         let first =
-            if family.window == WindowRule::Asked { config.size_or("max_window_layers", 0)? } else { 0 };
+            if family.window == WindowRule::Asked { config.size_or("max_window_layers", 28)? } else { 0 };
         return Ok((window, first.min(layers)));
     };
     let sliding = |kind: &Value| kind == "sliding_attention";
@@ -158,17 +163,31 @@ fn window(config: &ConfigFile, family: &ModelFamily, layers: usize) -> Result<(u
 
 /// The rotary positions: a part of the file in newer versions, loose keys in older ones.
 fn rope(config: &ConfigFile, context: usize) -> Result<FamilyOptions> {
-    let part = |key: &str| config.get(key).filter(|value| !value.is_null()).cloned();
-    let newer = part("rope_parameters");
-    let scaling = newer.clone().or_else(|| part("rope_scaling")).unwrap_or(Value::Object(Default::default()));
+    // As the transformers library has it: the older key counts if both are there, and the base may stand outside.
+    let mut scaling = Value::Object(Default::default());
+    for key in ["rope_parameters", "rope_scaling"] {
+        match config.get(key) {
+            None => {}
+            Some(Value::Object(all)) if all.is_empty() => {}
+            Some(Value::Object(all)) if all.values().any(Value::is_object) => {
+                let what = format!("{key} is different for each kind of layer, which is not supported");
+                return Err(config.wrong(what));
+            }
+            Some(part @ Value::Object(_)) => scaling = part.clone(),
+            Some(_) => return Err(config.needed(key)),
+        }
+    }
     let scaling = ConfigFile { path: config.path.clone(), json: scaling };
-    let base = match newer {
-        Some(_) => scaling.number_or("rope_theta", 10_000.0)?,
-        None => config.number_or("rope_theta", 10_000.0)?,
-    };
+    let base = scaling.number_or("rope_theta", config.number_or("rope_theta", 10_000.0)?)?;
     let plain = FamilyOptions { rope_base: base, ..FamilyOptions::PLAIN };
+    for file in [&scaling, config] {
+        if file.number_or("partial_rotary_factor", 1.0)? != 1.0 {
+            return Err(config.wrong("partial_rotary_factor is not 1, which is not supported".into()));
+        }
+    }
+    const ORIGINAL: &str = "original_max_position_embeddings";
+    let original = config.size_or(ORIGINAL, scaling.size_or(ORIGINAL, context)?)?;
     let factor = scaling.number_or("factor", 1.0)?;
-    let original = scaling.size_or("original_max_position_embeddings", context)?;
     let scaled = FamilyOptions { rope_factor: factor, rope_original: original, ..plain.clone() };
     let name = match scaling.get("rope_type").or_else(|| scaling.get("type")) {
         None => "default".into(),
@@ -187,13 +206,20 @@ fn rope(config: &ConfigFile, context: usize) -> Result<FamilyOptions> {
             rope_high: scaling.number("high_freq_factor")?,
             ..scaled
         },
-        "yarn" if scaling.get("truncate") != Some(&Value::Bool(false)) => FamilyOptions {
-            rope_scaling: RopeScaling::Yarn,
-            rope_low: scaling.number_or("beta_slow", 1.0)?,
-            rope_high: scaling.number_or("beta_fast", 32.0)?,
-            rope_magnitude: yarn_magnitude(&scaling, factor)?,
-            ..scaled
-        },
+        "yarn" if !scaling.truth_or("truncate", true)? => {
+            return Err(config.wrong("truncate is false, which is not supported".into()));
+        }
+        "yarn" => {
+            let factor = scaling.number_or("factor", context as f64 / original.max(1) as f64)?;
+            FamilyOptions {
+                rope_scaling: RopeScaling::Yarn,
+                rope_factor: factor,
+                rope_low: scaling.number_or("beta_slow", 1.0)?,
+                rope_high: scaling.number_or("beta_fast", 32.0)?,
+                rope_magnitude: yarn_magnitude(&scaling, factor)?,
+                ..scaled
+            }
+        }
         other => {
             let what =
                 format!("rope_type `{other}` is not supported (default, linear, dynamic, llama3, yarn are)");

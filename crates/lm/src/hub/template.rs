@@ -47,9 +47,9 @@ pub struct ChatTemplate {
 impl ChatTemplate {
     /// From the text of a template, and what begins and ends a text.
     pub fn new(source: &str, begin: &str, end: &str) -> Result<ChatTemplate> {
-        let template = ChatTemplate { source: source.into(), begin: begin.into(), end: end.into() };
-        environment().template_from_str(source).map_err(wrong)?;
-        Ok(template)
+        let source = without_marks(source);
+        environment().template_from_str(&source).map_err(wrong)?;
+        Ok(ChatTemplate { source, begin: begin.into(), end: end.into() })
     }
 
     /// That of a folder, if it has one: `chat_template.jinja`, or a key of `tokenizer_config.json`.
@@ -110,6 +110,24 @@ fn chosen(value: &Value) -> Option<String> {
         Value::Array(all) => all.iter().find_map(named)?.as_str().map(str::to_string),
         value => value.as_str().map(str::to_string),
     }
+}
+
+/// A template without the marks of what a model says (`{% generation %}`): blocks that always count, which give the
+/// same text.
+fn without_marks(source: &str) -> String {
+    let (mut text, mut rest) = (String::with_capacity(source.len()), source);
+    while let Some(start) = rest.find("{%") {
+        let Some(len) = rest[start..].find("%}") else { break };
+        let (before, tag) = rest[..start + len].split_at(start);
+        text += before;
+        match tag[2..].trim_matches(|c: char| c == '-' || c == '+' || c.is_whitespace()) {
+            "generation" => text += &tag.replace("generation", "if true"),
+            "endgeneration" => text += &tag.replace("endgeneration", "endif"),
+            _ => text += tag,
+        }
+        rest = &rest[start + len..];
+    }
+    text + rest
 }
 
 /// As the transformers library sets Jinja up.

@@ -50,11 +50,11 @@ impl SelfAttention {
         self.window
     }
 
-    /// Queries, keys and values, `[batch, heads, time, columns]` each, before they are turned.
+    /// Queries, keys and values, `[batch, heads, time, columns]` each, of what the first product gives. They are not
+    /// turned yet.
     #[track_caller]
-    pub(crate) fn project(&self, x: &Tensor) -> [Tensor; 3] {
-        let (batch, time, columns) = (x.size(0), x.size(1), self.columns);
-        let y = self.c_attn.forward(x);
+    pub(crate) fn split(&self, y: &Tensor) -> [Tensor; 3] {
+        let (batch, time, columns) = (y.size(0), y.size(1), self.columns);
         if self.key_heads == self.heads {
             let y = y.reshape([batch, time, 3, self.heads, columns]).permute(&[2, 0, 3, 1, 4]);
             return std::array::from_fn(|part| y.slice(part as isize));
@@ -71,19 +71,18 @@ impl SelfAttention {
         self.rotary.as_ref().map_or_else(|| x.clone(), |rotary| places(rotary, x))
     }
 
-    /// All heads together again, through the last product.
+    /// All heads side by side again, `[batch, time, heads · columns]`.
     #[track_caller]
     pub(crate) fn join(&self, y: &Tensor) -> Tensor {
         let (batch, time) = (y.size(0), y.size(2));
-        let y = y.transpose(1, 2).reshape([batch, time, self.heads * y.size(3)]);
-        self.dropout.forward(&self.c_proj.forward(&y))
+        y.transpose(1, 2).reshape([batch, time, self.heads * y.size(3)])
     }
 }
 
 impl Layer for SelfAttention {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        let [q, k, v] = self.project(x);
+        let [q, k, v] = self.split(&self.c_attn.forward(x));
         let [q, k] = [q, k].map(|t| self.turn(&t, Rotary::forward));
         let options = match self.window.filter(|&window| window < x.size(1)) {
             Some(window) => {
@@ -92,7 +91,8 @@ impl Layer for SelfAttention {
             }
             None => Attention::new().causal(),
         };
-        self.join(&q.attention(&k, &v, &options))
+        let y = self.join(&q.attention(&k, &v, &options));
+        self.dropout.forward(&self.c_proj.forward(&y))
     }
 }
 

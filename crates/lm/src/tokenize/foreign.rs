@@ -59,10 +59,10 @@ impl Foreign {
         waiting.push(token);
         let new = self.text(waiting);
         // A character in the making shows as a replacement.
-        if new.ends_with(char::REPLACEMENT_CHARACTER) || !new.starts_with(&old) {
+        if new.ends_with(char::REPLACEMENT_CHARACTER) {
             return String::new();
         }
-        let added = new[old.len()..].to_string();
+        let added = rest(&new, &old);
         waiting.drain(..*before);
         *before = waiting.len();
         added
@@ -73,11 +73,20 @@ impl Foreign {
         let (old, new) = (self.text(&waiting[..*before]), self.text(waiting));
         waiting.clear();
         *before = 0;
-        new.strip_prefix(&old).unwrap_or_default().to_string()
+        rest(&new, &old)
     }
 
     fn text(&self, tokens: &[u32]) -> String {
         self.tokenizer.decode(tokens, false).unwrap_or_default()
+    }
+}
+
+/// What a text has beyond what was told of it. Bytes that are no text after all turn those before them into replacements,
+/// one for each, and what was told stays.
+fn rest(new: &str, old: &str) -> String {
+    match new.strip_prefix(old) {
+        Some(rest) => rest.into(),
+        None => new.chars().skip(old.chars().count()).collect(),
     }
 }
 
@@ -88,6 +97,7 @@ fn wrong(error: tokenizers::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::super::{Tokenizer, TokenizerKind};
+    use super::Foreign;
 
     /// A tokenizer of a few words, as the library writes it.
     const FILE: &str = r#"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
@@ -109,6 +119,30 @@ mod tests {
         let back: Tokenizer = serde_json::from_str(&text).expect("reads");
         assert_eq!(back.encode(b"cat").expect("encodes"), [2]);
         assert!(Tokenizer::learn(&TokenizerKind::File("/nowhere.json".into()), b"", 0).is_err());
+    }
+
+    /// Tokens that are single bytes, as Llama's tokenizers have them.
+    const BYTES: &str = r#"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
+        "pre_tokenizer":null,"post_processor":null,"decoder":{"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"}]},
+        "model":{"type":"BPE","dropout":null,"unk_token":"<unk>","continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":true,
+        "byte_fallback":true,"ignore_merges":false,"merges":[],
+        "vocab":{"<unk>":0,"<0x0A>":1,"<0xF0>":2,"<0x9F>":3,"<0x98>":4,"<0x80>":5,"x":6}}}"#;
+
+    #[test]
+    fn bytes_that_are_no_text_do_not_silence_what_follows() {
+        let tokenizer = Foreign::new(BYTES.into()).expect("reads");
+        let told = |tokens: &[u32]| {
+            let mut state = (vec![], 0);
+            let mut told: Vec<String> =
+                tokens.iter().map(|&token| tokenizer.next_text(&mut state, token)).collect();
+            told.push(tokenizer.last_text(&mut state));
+            told
+        };
+        // A line, then a character of four bytes.
+        assert_eq!(told(&[1, 2, 3, 4, 5, 6]), ["\n", "", "", "", "😀", "x", ""]);
+        // The first byte of a character, and none of the others.
+        assert_eq!(told(&[1, 2, 6, 6]), ["\n", "", "\u{fffd}x", "x", ""]);
+        assert_eq!(told(&[1, 2]), ["\n", "", "\u{fffd}"]);
     }
 }
 

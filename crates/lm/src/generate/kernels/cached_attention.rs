@@ -4,8 +4,9 @@
 //!
 //! Invariant: of the cache, only the place of the new token is written.
 
+use farad::host::{StoredMatrix, StoredNumbers, exp, multiply_stored};
 use farad::{CustomKernel, CustomLimits, CustomOp, DType, OpError, Shape, WgslText, Words};
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 const TEXT: &str = include_str!("cached_attention.wgsl");
@@ -13,6 +14,8 @@ const TEXT: &str = include_str!("cached_attention.wgsl");
 /// Instead of the angles: nothing is turned.
 const UNTURNED: &str = "fn turned(start_at: u32, column: u32, place: u32) -> f32 {\n    return projected[start_at + column];\n}\n";
 
+/// Partial sums of a row of scores on the CPU.
+const PARTS: usize = 16;
 /// Places of a span where there are several. Not measured.
 const SPAN: usize = 512;
 /// Places up to which one workgroup has a whole head; their scores are in workgroup memory. Not measured.
@@ -202,13 +205,13 @@ impl CachedAttention {
             }
         }
         let (keys, values) = (&*keys, &*values);
-        y.par_chunks_mut(width).zip(queries.par_chunks(width)).enumerate().for_each(|(n, (y, query))| {
-            let (text, key_head) = (n / heads, n % heads / (heads / key_heads));
-            let end = place(text) + 1;
+        // Heads that share keys are neighbors, and go together.
+        let group = heads / key_heads * width;
+        y.par_chunks_mut(group).zip(queries.par_chunks(group)).enumerate().for_each(|(n, (y, queries))| {
+            let end = place(n / key_heads) + 1;
             let start = self.window.map_or(0, |window| end.saturating_sub(window));
-            let from = (text * key_heads + key_head) * places;
-            let span = (from + start) * width..(from + end) * width;
-            Arch::new().dispatch(|| attend(query, &keys[span.clone()], &values[span.clone()], y));
+            let span = (n * places + start) * width..(n * places + end) * width;
+            attend(queries, width, [&keys[span.clone()], &values[span]], y);
         });
     }
 }
@@ -225,29 +228,45 @@ fn turn(from: &[f32], angles: &[f32], to: &mut [f32]) {
     }
 }
 
-/// One query, and the keys and values that it sees.
-#[inline(always)]
-fn attend(query: &[f32], keys: &[f32], values: &[f32], y: &mut [f32]) {
-    let width = query.len();
-    let score = |key: &[f32]| {
-        let mut sums = [0f32; 4];
-        for (key, query) in key.as_chunks::<4>().0.iter().zip(query.as_chunks::<4>().0) {
-            sums.iter_mut().zip(key.iter().zip(query)).for_each(|(sum, (a, b))| *sum += a * b);
+/// Queries `[heads, width]`, and the keys and values `[places, width]` that they see.
+fn attend(queries: &[f32], width: usize, [keys, values]: [&[f32]; 2], y: &mut [f32]) {
+    let places = keys.len() / width;
+    let mut scores = vec![0f32; queries.len() / width * places];
+    let keys = StoredMatrix::transposed(StoredNumbers::F32(keys), width, places);
+    multiply_stored(&mut scores, queries, &keys, 0..places);
+    let arch = Arch::new();
+    scores.chunks_exact_mut(places).for_each(|scores| arch.dispatch(Softmax { scores }));
+    let values = StoredMatrix::new(StoredNumbers::F32(values), places, width);
+    multiply_stored(y, &scores, &values, 0..width);
+}
+
+/// Scores become shares.
+struct Softmax<'a> {
+    scores: &'a mut [f32],
+}
+
+impl WithSimd for Softmax<'_> {
+    type Output = ();
+
+    /// The sum is made in [`PARTS`] parts.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let mut top = f32::NEG_INFINITY;
+        for &score in &*self.scores {
+            top = top.max(score);
         }
-        (sums[0] + sums[1]) + (sums[2] + sums[3])
-    };
-    let mut scores: Vec<f32> = keys.chunks_exact(width).map(score).collect();
-    let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut total = 0f32;
-    for score in &mut scores {
-        *score = (*score - top).exp();
-        total += *score;
+        let mut parts = [0f32; PARTS];
+        for scores in self.scores.chunks_mut(PARTS) {
+            for (score, part) in scores.iter_mut().zip(&mut parts) {
+                *score = exp(*score - top);
+                *part += *score;
+            }
+        }
+        let total: f32 = parts.iter().sum();
+        for score in self.scores {
+            *score /= total;
+        }
     }
-    y.fill(0.0);
-    for (score, value) in scores.iter().zip(values.chunks_exact(width)) {
-        y.iter_mut().zip(value).for_each(|(y, value)| *y += score * value);
-    }
-    y.iter_mut().for_each(|y| *y /= total);
 }
 
 #[cfg(test)]

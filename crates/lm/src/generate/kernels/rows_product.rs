@@ -1,7 +1,8 @@
 //! A few rows times a matrix of weights that is held as it is stored: in f32, f16, bf16 or 8-bit integers.
 //!
 //! With few rows a product takes as long as reading the weights, so they are read once and widened in registers. What
-//! comes after the product (scales, bias, activation, what is added) happens before the result is written.
+//! comes after the product (scales, bias, activation, what is added) happens before the result is written. The CPU takes
+//! any number of rows so.
 //!
 //! Invariant: every sum is made in an order that depends on the sizes alone.
 
@@ -25,7 +26,7 @@ const BY_TERMS: &str = "    for (var block = slice; block < TERMS / 8u; block +=
     }
 ";
 
-/// Most rows that these products are for. Not measured.
+/// Most rows that these products are for on GPUs. Not measured.
 const MOST_ROWS: usize = 32;
 /// Weights that are read at once.
 const EIGHT: usize = 8;
@@ -113,7 +114,8 @@ pub fn rows_product(given: &ProductOperands, transposed: bool, activation: RowAc
         false => sizes.terms.is_multiple_of(4) && sizes.columns.is_multiple_of(EIGHT),
     };
     let stored = matches!(weight.dtype(), DType::F32 | DType::F16 | DType::BF16 | DType::I8);
-    if !whole || !stored || sizes.rows > MOST_ROWS || x.dtype() != DType::F32 {
+    let many = sizes.rows > MOST_ROWS && x.device().is_gpu();
+    if !whole || !stored || many || x.dtype() != DType::F32 {
         return None;
     }
     let operands: Vec<&Tensor> = [x, weight].into_iter().chain(scale).chain(bias).chain(added).collect();

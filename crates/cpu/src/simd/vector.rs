@@ -2,8 +2,10 @@
 //!
 //! Invariant: lanes beyond a mask are neither read nor written. Start at [`Vector`].
 
+use half::{bf16, f16};
+
 /// A vector of floats. All functions are `unsafe` because the machine must have its instructions.
-pub(super) trait Vector: Copy {
+pub trait Vector: Copy {
     const LANES: usize;
     /// Selects a number of leading lanes.
     type Mask: Copy;
@@ -13,7 +15,17 @@ pub(super) trait Vector: Copy {
     unsafe fn load(from: *const f32) -> Self;
     /// The other lanes are zero and are not read.
     unsafe fn load_some(from: *const f32, mask: Self::Mask) -> Self;
+    unsafe fn store(self, to: *mut f32);
     unsafe fn store_some(self, to: *mut f32, mask: Self::Mask);
+    /// Widened on the way.
+    unsafe fn load_f16(from: *const f16) -> Self;
+    /// Widened on the way.
+    unsafe fn load_bf16(from: *const bf16) -> Self;
+    /// Widened on the way.
+    unsafe fn load_i8(from: *const i8) -> Self;
+    /// Asks for memory that is read soon. Any address will do.
+    unsafe fn prefetch(from: *const u8);
+    unsafe fn add(self, other: Self) -> Self;
     /// `self · b + c`
     unsafe fn multiply_add(self, b: Self, c: Self) -> Self;
     unsafe fn sum(self) -> f32;
@@ -46,6 +58,32 @@ impl Vector for [f32; 4] {
         std::array::from_fn(|i| if i < mask { unsafe { *from.add(i) } } else { 0.0 })
     }
     #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: promised by the caller.
+        unsafe { to.cast::<[f32; 4]>().write_unaligned(self) }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const f16) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { from.cast::<[f16; 4]>().read_unaligned() }.map(f16::to_f32)
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const bf16) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { from.cast::<[u16; 4]>().read_unaligned() }.map(|x| f32::from_bits(u32::from(x) << 16))
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { from.cast::<[i8; 4]>().read_unaligned() }.map(f32::from)
+    }
+    #[inline(always)]
+    unsafe fn prefetch(_: *const u8) {}
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        std::array::from_fn(|i| self[i] + other[i])
+    }
+    #[inline(always)]
     unsafe fn store_some(self, to: *mut f32, mask: usize) {
         // SAFETY: promised by the caller.
         (0..mask.min(4)).for_each(|i| unsafe { *to.add(i) = self[i] });
@@ -63,10 +101,12 @@ impl Vector for [f32; 4] {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) mod x86 {
+pub mod x86 {
     //! Vectors of x86.
 
     use std::arch::x86_64::*;
+
+    use half::{bf16, f16};
 
     use super::Vector;
 
@@ -102,6 +142,42 @@ pub(super) mod x86 {
         unsafe fn load_some(from: *const f32, mask: __mmask16) -> Self {
             // SAFETY: as above.
             unsafe { Wide(_mm512_maskz_loadu_ps(mask, from)) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_ps(to, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn load_f16(from: *const f16) -> Self {
+            // SAFETY: as above.
+            unsafe { Wide(_mm512_cvtph_ps(_mm256_loadu_si256(from.cast()))) }
+        }
+        #[inline(always)]
+        unsafe fn load_bf16(from: *const bf16) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
+                Wide(_mm512_castsi512_ps(_mm512_slli_epi32(words, 16)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn load_i8(from: *const i8) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let bytes = _mm_loadu_si128(from.cast());
+                Wide(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn prefetch(from: *const u8) {
+            // SAFETY: as above.
+            unsafe { _mm_prefetch(from.cast(), _MM_HINT_T0) }
+        }
+        #[inline(always)]
+        unsafe fn add(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Wide(_mm512_add_ps(self.0, other.0)) }
         }
         #[inline(always)]
         unsafe fn store_some(self, to: *mut f32, mask: __mmask16) {
@@ -158,6 +234,42 @@ pub(super) mod x86 {
         unsafe fn load_some(from: *const f32, mask: __m256i) -> Self {
             // SAFETY: as above.
             unsafe { Middle(_mm256_maskload_ps(from, mask)) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: as above.
+            unsafe { _mm256_storeu_ps(to, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn load_f16(from: *const f16) -> Self {
+            // SAFETY: as above.
+            unsafe { Middle(_mm256_cvtph_ps(_mm_loadu_si128(from.cast()))) }
+        }
+        #[inline(always)]
+        unsafe fn load_bf16(from: *const bf16) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let words = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
+                Middle(_mm256_castsi256_ps(_mm256_slli_epi32(words, 16)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn load_i8(from: *const i8) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let bytes = _mm_loadl_epi64(from.cast());
+                Middle(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn prefetch(from: *const u8) {
+            // SAFETY: as above.
+            unsafe { _mm_prefetch(from.cast(), _MM_HINT_T0) }
+        }
+        #[inline(always)]
+        unsafe fn add(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Middle(_mm256_add_ps(self.0, other.0)) }
         }
         #[inline(always)]
         unsafe fn store_some(self, to: *mut f32, mask: __m256i) {
