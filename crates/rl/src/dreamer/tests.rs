@@ -352,3 +352,33 @@ fn pictures_are_seen_and_told_by_every_agent_alone() -> Result<()> {
     assert!(between > 0.1, "{between}");
     Ok(())
 }
+
+#[test]
+fn imagination_may_begin_at_the_last_steps_only() -> Result<()> {
+    let device = Device::cpu_with(Default::default());
+    let (network, weights, rows, time) = tried(&device)?;
+    let (bins, row) = (TwoHot::new(&device), StepRow { seen: 3, actions: 1 });
+    let weights = ActorCritic::packed(&weights);
+    let critic = network.layout.numbers_from(network.critic_from);
+    let slow = weights.narrow(1, network.numbers() - critic, critic);
+    let range = Tensor::zeros([2, 2], &device);
+    let state = DreamerState { learned: LearnedRow::new(weights), slow, range };
+    let told = |imagine_last: usize| {
+        let (network, bins) = (&network, &bins);
+        let (discount, lambda, entropy) = (0.99, 0.95, 3e-4);
+        let learn = DreamerStep { network, bins, imagination: 4, imagine_last, discount, lambda, entropy };
+        device.seed(12);
+        let one = Tensor::number(1.0, &device);
+        learn.learn(&state, &row.split(&rows), time, &one, &one)?.1.columns().to_vec::<f32>()
+    };
+    let all = told(0)?;
+    assert_eq!(told(time)?, all);
+    // The world model learns from all steps all the same; what is imagined is something else.
+    let few = told(2)?;
+    assert!(few.iter().all(|x| x.is_finite()), "{few:?}");
+    let column = |name: &str| DREAMER_COURSE.iter().position(|own| *own == name).expect("it is there") - 1;
+    for (name, same) in [("reconstruction_loss", true), ("divergence", true), ("actor_loss", false)] {
+        assert_eq!(few[column(name)] == all[column(name)], same, "{name}: {few:?} {all:?}");
+    }
+    Ok(())
+}
