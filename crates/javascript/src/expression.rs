@@ -6,6 +6,8 @@ use farad_ir::{Binary, DType, Scalar, Unary};
 
 /// The functions that expressions call.
 pub const PRELUDE: &str = include_str!("prelude.js");
+/// The functions that draw random bits; only in scripts that do.
+pub const RANDOM: &str = include_str!("random.js");
 
 /// Whether registers and elements of this dtype can be written.
 pub fn is_written(dtype: DType) -> bool {

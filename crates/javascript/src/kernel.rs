@@ -21,6 +21,8 @@ pub struct KernelText {
     pub buffers: Vec<BufferId>,
     /// The function's body.
     pub body: String,
+    /// Counters of the random numbers that it draws.
+    pub counters: BTreeSet<u64>,
     label: String,
     open: usize,
 }

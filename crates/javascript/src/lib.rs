@@ -52,7 +52,8 @@ impl Script {
     }
 
     /// An expression whose value is an object: typed arrays by name in `inputs` and `outputs`, and `run()`, which
-    /// computes the outputs from what the inputs hold.
+    /// computes the outputs from what the inputs hold. Random bits are those of the CPU. Every run draws new ones, as the
+    /// device would if everything was recorded again; `runs` is the number of runs so far, and can be set.
     pub fn text(&self) -> &str {
         &self.text
     }

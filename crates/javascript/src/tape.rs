@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use farad_compile::program::{Code, Instr, Level, Reg, View};
+use farad_ir::DType;
 
 use crate::error::ScriptError;
 use crate::expression;
@@ -95,11 +96,34 @@ impl<'a> TapeText<'a> {
             Code::Cast(x, to) => expression::cast(dtype(*x), *to, self.name(*x)),
             Code::Accumulator => Some("product".into()),
             Code::Carry(n) => Some(format!("carry{n}")),
-            Code::Random(..) => return Err(kernel.refused("a random number")),
+            Code::Random(key, stream, view) => Some(self.random(kernel, key, *stream, (view, axes))?),
             Code::Parameter(_) => return Err(kernel.refused("a number that is given with a run")),
             Code::Constant(_) | Code::Reduce(..) => None,
         };
         found.ok_or_else(|| kernel.refused("an op on this dtype"))
+    }
+
+    /// Random bits. The key is known, so that a run can count on from the one before.
+    fn random(
+        &self,
+        kernel: &mut KernelText,
+        key: &[Reg; 4],
+        stream: Option<Reg>,
+        (view, axes): (&View, &Axes),
+    ) -> Result<String, ScriptError> {
+        let known = |register: &Reg| match self.tape[register.0 as usize].code {
+            Code::Constant(scalar) => Some(scalar.cast(DType::U32).as_i64() as u64),
+            _ => None,
+        };
+        let (Some(low), Some(up)) = (known(&key[2]), known(&key[3])) else {
+            return Err(kernel.refused("a random number at a computed place"));
+        };
+        kernel.counters.insert(up << 32 | low);
+        let names = key.map(|register| self.name(register)).join(",");
+        let stream = stream.map_or("0", |register| self.name(register));
+        let (at, when) = index(view, axes);
+        let at = when.map_or(at.clone(), |when| format!("{when}?{at}:0"));
+        Ok(format!("random({names},{stream},{at})"))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Programs: memory, a function per kernel, and the calls of a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use farad_compile::program::{BufferId, Kernel, Loop, Place, Program, ProgramStep};
 use farad_ir::DType;
 
 use crate::error::ScriptError;
-use crate::expression::{PRELUDE, is_written};
+use crate::expression::{PRELUDE, RANDOM, is_written};
 use crate::kernel::KernelText;
 
 /// The names of a program's ends.
@@ -33,7 +33,7 @@ pub fn write(program: &Program, ports: &Ports, constants: &[Constant]) -> Result
     if let Some(dtype) = program.buffers.iter().map(|buffer| buffer.dtype).find(|&dtype| !is_written(dtype)) {
         return Err(ScriptError::DType { dtype });
     }
-    let mut writer = Writer { program, functions: HashMap::new(), text: String::new(), used: vec![] };
+    let mut writer = Writer::new(program);
     let mut calls = String::new();
     for step in &program.steps {
         calls.push_str(&writer.step(step)?);
@@ -47,9 +47,10 @@ pub fn write(program: &Program, ports: &Ports, constants: &[Constant]) -> Result
     };
     let inputs = named(&ports.inputs, |n| format!("x{n}"));
     let outputs = named(&ports.outputs, |n| format!("y{n}"));
+    let (random, counted) = writer.random();
     Ok(format!(
-        "(()=>{{\n\"use strict\";\n{PRELUDE}{memory}{functions}return{{inputs:{{{inputs}}},outputs:{{{outputs}}},\
-         run(){{\n{calls}}}}};\n}})()"
+        "(()=>{{\n\"use strict\";\n{PRELUDE}{random}{memory}{functions}const script={{inputs:{{{inputs}}},outputs:{{{outputs}}},\
+         runs:0,run(){{\n{counted}script.runs++;\n{calls}}}}};\nreturn script;\n}})()"
     ))
 }
 
@@ -61,9 +62,27 @@ struct Writer<'a> {
     text: String,
     /// Buffers that calls name.
     used: Vec<BufferId>,
+    /// Counters of the random numbers that a run draws.
+    counters: BTreeSet<u64>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(program: &'a Program) -> Writer<'a> {
+        let (functions, counters) = (HashMap::new(), BTreeSet::new());
+        Writer { program, functions, text: String::new(), used: vec![], counters }
+    }
+
+    /// What a script with random numbers has more, and what a run of it begins with.
+    fn random(&self) -> (&'static str, String) {
+        if self.counters.is_empty() {
+            return ("", String::new());
+        }
+        // Those of the device; the others do not move on.
+        let mut own = self.counters.iter().filter(|counter| **counter >> 63 == 1);
+        let draws = own.next().map_or(0, |first| own.next_back().unwrap_or(first) - first + 1);
+        (RANDOM, format!("ahead={draws}*script.runs;\nkey[0]=-1;\n"))
+    }
+
     /// The calls of a step.
     fn step(&mut self, step: &ProgramStep) -> Result<String, ScriptError> {
         if let Kernel::Loop(of) = &step.kernel {
@@ -84,6 +103,7 @@ impl Writer<'_> {
             let _ = write!(self.text, "function k{next}{text}");
             next
         });
+        self.counters.extend(kernel.counters);
         Ok((number, kernel.buffers))
     }
 

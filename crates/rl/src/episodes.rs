@@ -30,6 +30,11 @@ pub trait Actor {
         vec![]
     }
 
+    /// What pages call the tensors that it remembers, as many as are shown.
+    fn memory_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The actions, and what is remembered after them.
     fn act_and_remember(&self, _memory: &[Tensor], seen: &Tensor) -> (Tensor, Vec<Tensor>) {
         (self.act(seen), vec![])
@@ -110,6 +115,14 @@ impl Actor for Agents {
         match &self.network {
             AgentNetwork::Reactive(_) => vec![],
             AgentNetwork::Dreaming(network) => network.memory(self.agents(), worlds, device),
+        }
+    }
+
+    fn memory_names(&self) -> &'static [&'static str] {
+        match &self.network {
+            AgentNetwork::Reactive(_) => &[],
+            // The action is shown anyway.
+            AgentNetwork::Dreaming(_) => &["remembers", "believes"],
         }
     }
 

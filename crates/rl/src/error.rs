@@ -12,7 +12,7 @@ pub enum RlError {
         "{algorithm}: samples do not split into minibatches: worlds · horizon ({samples} vs a multiple of {parts})\nhelp: change worlds, horizon or minibatches"
     )]
     Minibatches { algorithm: &'static str, samples: usize, parts: usize },
-    #[error("{algorithm}: actions are choices, not numbers\nhelp: use ppo, es or cma")]
+    #[error("{algorithm}: actions are choices, not numbers\nhelp: use ppo, dreamer, es or cma")]
     Discrete { algorithm: &'static str },
     #[error(
         "{algorithm}: one rank trains at a time (1 vs {ranks} ranks)\nhelp: use ppo, es or cma, or start it without mpirun"

@@ -41,7 +41,7 @@ pub use error::RlError;
 pub use evolution::{Cma, Es, EvolutionSettings, GENERATION};
 pub use film::{Film, film};
 pub use normalizer::Normalizer;
-pub use page::{PAGE_FILE, PageWords, page};
+pub use page::{PAGE_FILE, PageWords, STEP_SEED, page};
 pub use ppo::{COURSE, Ppo, PpoSettings};
 pub use raster::Raster;
 pub use sac::{SAC_COURSE, Sac, SacSettings};

@@ -28,6 +28,7 @@ fn settings() -> DreamerSettings {
         size: "debug".into(),
         sequence: 16,
         imagination: 10,
+        imagine_last: 0,
         train_ratio: 16.0,
         rate_warm_up: 20,
     }

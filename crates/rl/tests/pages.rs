@@ -6,15 +6,21 @@ mod browser;
 #[path = "../../circuit/tests/exports/tool.rs"]
 mod tool;
 
+use std::sync::Arc;
+
 use browser::Browser;
 use farad::{Device, Result, Tensor};
 use farad_rl::{
-    Actor, ActorCritic, Agents, CartPole, Environment, Locomotion, LocomotionTask, Normalizer, PageWords,
-    Pendulum, page,
+    Actions, Actor, ActorCritic, Agents, CartPole, CartPoleSwingUp, Dreamer, DreamerSettings, Environment,
+    Locomotion, LocomotionTask, Normalizer, PageWords, Pendulum, PpoSettings, STEP_SEED, SacSettings,
+    Transition, page,
 };
 use farad_world::Description;
 use serde_json::{Value, json};
 use tool::Folder;
+
+/// Tests of one process share the device's random numbers.
+static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 const DESKTOP: (u32, u32) = (1280, 800);
 const PHONE: (u32, u32) = (390, 844);
@@ -39,14 +45,65 @@ fn numbers(state: &[Tensor]) -> Result<Vec<Vec<f32>>> {
     state.iter().map(|tensor| tensor.to_vec::<f32>()).collect()
 }
 
-/// The state after every step of the CPU.
+/// An agent of Dreamer that was never trained, but says much. It draws what it believes.
+fn dreamer(environment: Arc<dyn Environment>) -> Result<Agents> {
+    farad::seed(5);
+    let settings = DreamerSettings { size: "debug".into(), sequence: 8, ..DreamerSettings::default() };
+    let shared = PpoSettings { worlds: 1, horizon: 8, ..PpoSettings::default() };
+    let replay = SacSettings { replay: 64, ..SacSettings::default() };
+    let mut agents = Dreamer::new(environment, settings, replay, shared, 1, &Device::cpu())?.agents();
+    let last = agents.names().iter().position(|name| name == "policy.last.weight").expect("it is there");
+    agents.weights[last] = &agents.weights[last] * 200.0;
+    agents.actors().detach()
+}
+
+/// A pendulum that something pushes at random in every step.
+struct Windy;
+
+impl Environment for Windy {
+    fn observations(&self) -> usize {
+        Pendulum.observations()
+    }
+
+    fn actions(&self) -> Actions {
+        Pendulum.actions()
+    }
+
+    fn longest(&self) -> usize {
+        Pendulum.longest()
+    }
+
+    fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
+        Pendulum.begin(worlds, device)
+    }
+
+    fn observe(&self, state: &[Tensor]) -> Tensor {
+        Pendulum.observe(state)
+    }
+
+    fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
+        let push = Tensor::rand(state[1].shape(), state[1].device()) - 0.5;
+        Pendulum.step(&[state[0].clone(), &state[1] + push], action)
+    }
+
+    fn scene(&self) -> Option<Value> {
+        Pendulum.scene()
+    }
+}
+
+/// The state after every step of the CPU, with what the actor remembers, from the random numbers that a page has.
 fn course(environment: &dyn Environment, actor: &dyn Actor, steps: usize) -> Result<Vec<Vec<Vec<f32>>>> {
     let device = Device::cpu();
     device.seed(11);
     let mut state = environment.begin(1, &device);
+    let own = state.len();
+    state.extend(actor.memory(1, &device));
     let mut all = vec![numbers(&state)?];
+    device.seed(STEP_SEED);
     for _ in 0..steps {
-        state = environment.step(&state, &actor.act(&environment.observe(&state))).state;
+        let (world, memory) = state.split_at(own);
+        let (action, memory) = actor.act_and_remember(memory, &environment.observe(world));
+        state = [environment.step(world, &action).state, memory].concat();
         Tensor::compute_all(&state.iter().collect::<Vec<_>>())?;
         state = state.iter().map(Tensor::detach).collect::<Result<_>>()?;
         all.push(numbers(&state)?);
@@ -81,7 +138,7 @@ fn compare(
     let moved = course.iter().flatten().flatten().all(|x| x.is_finite());
     assert!(moved && course[0] != course[steps], "the world moves and stays finite");
     let ask = format!(
-        "(() => {{ const found = []; for (const state of {}) {{ farad.set(state); farad.step(1); found.push(farad.state()); }} return found; }})()",
+        "(() => {{ PROGRAM.runs = 0; const found = []; for (const state of {}) {{ farad.set(state); farad.step(1); found.push(farad.state()); }} return found; }})()",
         json!(course[..steps])
     );
     let found = browser.evaluate(&ask);
@@ -89,7 +146,8 @@ fn compare(
         let off = apart(found, &course[step + 1]);
         assert!(off <= each, "step {step}: off by {off:e}, allowed {each:e}");
     }
-    let ask = format!("(farad.set({}), farad.step({steps}), farad.state())", json!(course[0]));
+    let ask =
+        format!("(PROGRAM.runs = 0, farad.set({}), farad.step({steps}), farad.state())", json!(course[0]));
     let off = apart(&browser.evaluate(&ask), &course[steps]);
     assert!(off <= all, "after {steps} steps: off by {off:e}, allowed {all:e}");
     Ok(())
@@ -117,12 +175,12 @@ fn handled(browser: &mut Browser, path: &std::path::Path, hold: &str) {
     browser.call("Input.dispatchMouseEvent", mouse("mouseMoved", x + 60.0));
     assert_eq!(browser.evaluate("farad.holds()"), json!(true), "nothing is held at {x}, {y}");
     // A step with a hand is another step than one without.
-    browser.evaluate("globalThis.start = farad.state(); farad.play()");
+    browser.evaluate("globalThis.start = farad.state(); PROGRAM.runs = 0; farad.play()");
     browser.wait_for("farad.counts().steps > 1");
     browser.evaluate("farad.pause()");
     browser.call("Input.dispatchMouseEvent", mouse("mouseReleased", x + 60.0));
     assert_eq!(browser.evaluate("farad.holds()"), json!(false));
-    let pulled = "(() => { const steps = farad.counts().steps, found = farad.state().flat(); farad.set(start); farad.step(steps); \
+    let pulled = "(() => { const steps = farad.counts().steps, found = farad.state().flat(); PROGRAM.runs = 0; farad.set(start); farad.step(steps); \
         const alone = farad.state().flat(); return Math.max(...found.map((x, n) => Math.abs(x - alone[n]))); })()";
     assert!(browser.evaluate(pulled).as_f64().unwrap() > 1e-3, "the hand changed nothing");
     assert_eq!(browser.evaluate("farad.errors"), json!([]));
@@ -132,11 +190,30 @@ fn words() -> PageWords {
     PageWords { title: "a <test>".into(), about: "</script> is text".into() }
 }
 
+/// Writes the page, compares its steps with the CPU's, and handles it.
+fn check(
+    (folder, browser): (&Folder, &mut Browser),
+    name: &str,
+    (environment, actor): (&dyn Environment, &dyn Actor),
+    steps: usize,
+    allowed: [f64; 2],
+    hold: &str,
+) -> Result<()> {
+    let text = page(environment, actor, &words(), &Device::cpu())?;
+    assert!(!text.contains("http://") && !text.contains("https://") && !text.contains("eval("), "{name}");
+    let path = folder.write(&[(format!("{name}.html"), text)]);
+    browser.open(&path, "paused", DESKTOP);
+    compare(browser, environment, actor, steps, allowed)?;
+    handled(browser, &path, hold);
+    Ok(())
+}
+
 #[test]
 fn a_step_of_the_page_is_a_step_of_the_cpu() -> Result<()> {
     if !tool::have("chromium") {
         return Ok(());
     }
+    let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (folder, mut browser) = (Folder::new(), Browser::start("chromium"));
     let bodies = |name: &str, task: LocomotionTask| -> Result<Locomotion> {
         let row = farad_world::WORLDS.iter().find(|row| row.name == name).expect("it is in the table");
@@ -154,12 +231,34 @@ fn a_step_of_the_page_is_a_step_of_the_cpu() -> Result<()> {
     ];
     for (name, environment, hidden, steps, allowed, hold) in cases {
         let agents = agents(environment, hidden)?;
-        let text = page(environment, &agents, &words(), &Device::cpu())?;
-        assert!(!text.contains("http://") && !text.contains("https://") && !text.contains("eval("), "{name}");
-        let path = folder.write(&[(format!("{name}.html"), text)]);
-        browser.open(&path, "paused", DESKTOP);
-        compare(&mut browser, environment, &agents, steps, allowed)?;
-        handled(&mut browser, &path, hold);
+        check((&folder, &mut browser), name, (environment, &agents), steps, allowed, hold)?;
     }
+    Ok(())
+}
+
+#[test]
+fn what_a_page_draws_at_random_is_what_the_cpu_draws() -> Result<()> {
+    if !tool::have("chromium") {
+        return Ok(());
+    }
+    let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let (folder, mut browser) = (Folder::new(), Browser::start("chromium"));
+    let device = Device::cpu();
+    device.seed(21);
+    let before = device.random_state();
+    let blown = agents(&Windy, &[16])?;
+    check((&folder, &mut browser), "wind", (&Windy, &blown), 30, [5e-6, 2e-4], "{}")?;
+    // What it believes is drawn, and carried from step to step.
+    let swings = CartPoleSwingUp { images: false };
+    let dreams = dreamer(Arc::new(swings))?;
+    check((&folder, &mut browser), "dream", (&swings, &dreams), 30, [2e-5, 1e-3], "{ share: 0 }")?;
+    let layers = browser.evaluate("farad.layers().map((values) => values.length)");
+    assert_eq!(layers, json!([5, 32, 16, 1]), "sees, remembers, believes, does");
+    let both = dreamer(Arc::new(Windy))?;
+    check((&folder, &mut browser), "both", (&Windy, &both), 20, [2e-5, 1e-3], "{}")?;
+    // A page leaves the random numbers of the device as they were.
+    device.set_random_state(before);
+    page(&Windy, &both, &words(), &device)?;
+    assert_eq!(device.random_state(), before);
     Ok(())
 }

@@ -91,7 +91,10 @@ fn what_shac_cannot_train_is_refused() {
         made.err().expect("it is refused").to_string()
     };
     let found = refused(Arc::new(CartPole), shared());
-    assert!(found.starts_with("shac: actions are choices, not numbers\nhelp: use ppo, es or cma"), "{found}");
+    assert!(
+        found.starts_with("shac: actions are choices, not numbers\nhelp: use ppo, dreamer, es or cma"),
+        "{found}"
+    );
     let found = refused(Arc::new(Pendulum), PpoSettings { minibatches: 7, ..shared() });
     assert!(found.starts_with("shac: samples do not split into minibatches"), "{found}");
 }

@@ -14,6 +14,8 @@ pub struct DescriptorRow {
     pub high: f64,
     /// Of a creature.
     pub of: fn(&Grown, &TrialResult) -> f64,
+    /// In words for people.
+    pub words: fn(f64) -> String,
 }
 
 /// All descriptors.
@@ -24,6 +26,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: -0.3,
         high: 2.1,
         of: |grown, _| grown.mass().log10(),
+        words: |v| format!("{:.1} kg", 10f64.powf(v)),
     },
     DescriptorRow {
         name: "size",
@@ -31,6 +34,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: 0.2,
         high: 3.0,
         of: |grown, _| grown.extent(),
+        words: |v| format!("{v:.2} m long"),
     },
     DescriptorRow {
         name: "parts",
@@ -38,6 +42,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: 2.0,
         high: 10.0,
         of: |grown, _| grown.parts.len() as f64,
+        words: |v| format!("{v:.0} parts"),
     },
     DescriptorRow {
         name: "height",
@@ -45,6 +50,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: 0.0,
         high: 1.0,
         of: |_, trial| trial.height,
+        words: |v| format!("{v:.2} m high"),
     },
     DescriptorRow {
         name: "touch",
@@ -52,6 +58,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: 0.0,
         high: 1.0,
         of: |_, trial| trial.touch,
+        words: |v| format!("{:.0} % of its parts on the ground", 100.0 * v),
     },
     DescriptorRow {
         name: "up",
@@ -59,6 +66,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: -1.0,
         high: 1.0,
         of: |_, trial| trial.up,
+        words: |v| format!("{v:.2} upright"),
     },
     DescriptorRow {
         name: "effort",
@@ -66,6 +74,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: 0.0,
         high: 1.0,
         of: |_, trial| trial.effort,
+        words: |v| format!("{:.0} % effort", 100.0 * v),
     },
     DescriptorRow {
         name: "end-x",
@@ -73,6 +82,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: -10.0,
         high: 10.0,
         of: |_, trial| trial.distance,
+        words: |v| format!("ends {v:.2} m ahead"),
     },
     DescriptorRow {
         name: "end-y",
@@ -80,6 +90,7 @@ pub static DESCRIPTORS: &[DescriptorRow] = &[
         low: -10.0,
         high: 10.0,
         of: |_, trial| trial.aside,
+        words: |v| format!("ends {v:.2} m aside"),
     },
 ];
 

@@ -148,8 +148,11 @@ pub fn gallery(settings: &CreatureSettings, archive: &Archive) -> Result<String>
     };
     let cells: Vec<_> =
         archive.cells.iter().map(|elite| json!([elite.cell, (elite.fitness * 1e3).round() / 1e3])).collect();
-    let creatures: Vec<_> =
-        elites.iter().enumerate().map(|(n, elite)| creature(&motion, n, elite)).collect::<Result<_>>()?;
+    let creatures: Vec<_> = elites
+        .iter()
+        .enumerate()
+        .map(|(n, elite)| creature(&motion, n, elite, archive))
+        .collect::<Result<_>>()?;
     let data = json!({
         "axes": archive.axes.iter().map(about).collect::<Vec<_>>(),
         "size": archive.size(), "tried": archive.tried, "best": archive.best(),
@@ -161,7 +164,7 @@ pub fn gallery(settings: &CreatureSettings, archive: &Archive) -> Result<String>
 }
 
 /// A creature of the gallery: its parts, and frame by frame their places and what their networks do.
-fn creature(motion: &ElitesMotion, n: usize, elite: &Elite) -> Result<farad::run::Value> {
+fn creature(motion: &ElitesMotion, n: usize, elite: &Elite, archive: &Archive) -> Result<farad::run::Value> {
     let grown = &motion.grown[n];
     let parts = grown.parts.len();
     let own = |t: &Tensor| t.narrow(1, n, 1).narrow(2, 0, parts).to_vec::<f32>();
@@ -184,9 +187,14 @@ fn creature(motion: &ElitesMotion, n: usize, elite: &Elite) -> Result<farad::run
         .iter()
         .map(|part| json!({ "half": part.half_length, "radius": part.radius, "node": part.node }))
         .collect();
+    let told = |(axis, &value): (&super::ArchiveAxis, &f64)| match DescriptorRow::named(&axis.name) {
+        Some(row) => (row.words)(value),
+        None => format!("{} {value:.2}", axis.name),
+    };
+    let words: Vec<String> = archive.axes.iter().zip(&elite.descriptors).map(told).collect();
     Ok(json!({
-        "cell": elite.cell, "fitness": elite.fitness, "generation": elite.generation,
-        "descriptors": elite.descriptors, "parts": body, "extent": grown.extent(), "each": each,
+        "cell": elite.cell, "words": words.join(", "), "fitness": elite.fitness, "generation": elite.generation,
+        "parts": body, "extent": grown.extent(), "each": each,
         "places": short(&places), "turns": short(&turns), "activity": activity,
         "genotype": elite.genotype,
     }))

@@ -65,10 +65,10 @@ impl StepMeans {
     }
 }
 
-/// Divergences of posteriors from priors `[agents, rows]`, from logarithms of probabilities `[agents, rows, variables, classes]`:
+/// Divergences of posteriors from priors `[agents, rows]`, from probabilities `[agents, rows, variables, classes]`:
 /// with the free nats and the weights of both sides, and as it is.
 pub(super) fn divergences(posterior: &Tensor, prior: &Tensor) -> [Tensor; 2] {
-    let of = |p: &Tensor, q: &Tensor| (p.exp() * (p - q)).sum_axes([-2, -1]);
+    let of = |p: &Tensor, q: &Tensor| (p * (p.log() - q.log())).sum_axes([-2, -1]);
     let dynamics = of(&posterior.stop_gradient(), prior);
     let representation = of(posterior, &prior.stop_gradient());
     let loss = dynamics.maximum(FREE) * DYNAMICS + representation.maximum(FREE) * REPRESENTATION;
@@ -88,6 +88,8 @@ pub(super) struct DreamerStep<'a> {
     pub network: &'a DreamerNetwork,
     pub bins: &'a TwoHot,
     pub imagination: usize,
+    /// The steps at the end of sequences from which trajectories are imagined, and the critic learns; 0 for all.
+    pub imagine_last: usize,
     pub discount: f64,
     pub lambda: f64,
     pub entropy: f64,
@@ -131,16 +133,20 @@ impl DreamerStep<'_> {
         let prior = network.rssm.prior(weights, &remembered.latent.deter);
         let [divergence, told] = divergences(&remembered.posterior, &prior);
         let reconstruction = network.reconstruction(weights, &features, &steps.seen);
-        let reward = bins.loss(&network.reward.apply(weights, &features), &steps.reward);
+        let reward = bins.loss(&network.reward.apply(weights, &features), &[&steps.reward]);
         let going = network.going(weights, &features);
         // The cross-entropy of going on, from logits.
         let goes_on = (-&going).softplus() + &going * &steps.ended;
         // Actor and critic.
         let slow = self.slow(state, weights);
-        let imagined = self.imagined(weights, &remembered.latent.stopped());
+        let rows = steps.first.shape()[1] / time;
+        let last = if self.imagine_last == 0 { time } else { self.imagine_last.clamp(2, time) };
+        let (from, count) = ((time - last) * rows, last * rows);
+        let imagined = self.imagined(weights, &remembered.latent.stopped().rows(from, count));
         let dream = self.behavior(&Critics { weights, slow: &slow }, &imagined, &state.range, step);
-        let critic =
-            self.remembered_values(&Critics { weights, slow: &slow }, &features, steps, &dream, time);
+        let (known, lived) = (features.narrow(1, from, count), steps.rows(from, count));
+        let critics = Critics { weights, slow: &slow };
+        let critic = self.remembered_values(&critics, &known, &lived, &dream, last);
         let mean = |x: &Tensor| x.mean_axes([1]);
         let critic = mean(&dream.critic) + mean(&critic) * REMEMBERED;
         let model = &reconstruction + &reward + &goes_on + &divergence;
@@ -209,9 +215,9 @@ impl DreamerStep<'_> {
         let by_agent = |x: &Tensor| x.permute(&[1, 0, 2]).reshape([agents, imagination * rows]);
         let early = |x: &Tensor| x.narrow(1, 0, imagination * rows);
         let said = network.critic.apply(weights, features);
-        let value = bins.mean(&said).stop_gradient();
-        let slow = bins.mean(&network.critic.apply(critics.slow, features)).stop_gradient();
-        let reward = bins.mean(&network.reward.apply(weights, features)).stop_gradient();
+        let value = bins.mean(&said);
+        let slow = bins.mean(&network.critic.apply(critics.slow, features));
+        let reward = bins.mean(&network.reward.apply(weights, features));
         let going = network.going(weights, features).sigmoid().stop_gradient();
         let (reward, value_by_time) = (by_time(&reward), by_time(&value));
         let discount = by_time(&going) * self.discount;
@@ -231,7 +237,7 @@ impl DreamerStep<'_> {
         let [likelihood, entropy] = network.policy.likelihood(&policy, &imagined.actions);
         let actor = -(likelihood * advantage + &entropy * self.entropy) * &reached;
         let said = said.narrow(1, 0, imagination * rows);
-        let critic = (bins.loss(&said, &flat) + bins.loss(&said, &early(&slow))) * &reached;
+        let critic = bins.loss(&said, &[&flat, &early(&slow)]) * &reached;
         let first = flat.narrow(1, 0, rows);
         Dream { actor, critic, entropy, first, range }
     }
@@ -256,9 +262,9 @@ impl DreamerStep<'_> {
         let early = |x: &Tensor| x.narrow(1, 0, (time - 1) * rows);
         let features = early(features);
         let said = network.critic.apply(critics.weights, &features);
-        let slow = bins.mean(&network.critic.apply(critics.slow, &features.stop_gradient())).stop_gradient();
+        let slow = bins.mean(&network.critic.apply(critics.slow, &features));
         let returns = returns.reshape([agents, (time - 1) * rows]).stop_gradient();
-        (bins.loss(&said, &returns) + bins.loss(&said, &slow)) * (1.0 - early(&steps.last))
+        bins.loss(&said, &[&returns, &slow]) * (1.0 - early(&steps.last))
     }
 }
 

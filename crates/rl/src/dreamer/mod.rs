@@ -29,6 +29,7 @@ use farad::{DType, Device, Result, Tensor, repeat};
 
 use crate::actor_critic::ActorCritic;
 use crate::environment::Environment;
+use crate::episode_step;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
 use crate::explosion::{Explosions, noted, unharmed};
@@ -272,6 +273,7 @@ impl Dreamer {
             network: &self.network,
             bins: &self.bins,
             imagination: self.settings.imagination,
+            imagine_last: self.settings.imagine_last,
             discount: self.shared.discount,
             lambda: self.shared.trace,
             entropy: self.shared.entropy,
@@ -298,6 +300,7 @@ impl Dreamer {
         let random = Tensor::number(random, &self.device);
         let none = Tensor::zeros([all], &self.device);
         let whole = unharmed(environment, &self.worlds[..count]);
+        let starts = episode_step::starts(environment, all, &self.device);
         let carries: Vec<&Tensor> = self.worlds.iter().chain([&none, &none]).chain(&whole).collect();
         let (last, slices) = repeat(self.shared.horizon, &carries, |carry, position| {
             let (state, rest) = carry.split_at(count);
@@ -322,10 +325,10 @@ impl Dreamer {
             let (over, ended) = (step.ended.or(cut).cast(DType::F32), step.ended.cast(DType::F32));
             let counted = again.not().cast(DType::F32) * &over;
             let beside = Tensor::stack(&[&time, &total, &step.reward, &over, &ended], 1);
-            let fresh = environment.begin(all, &self.device);
+            let fresh = starts.clone().unwrap_or_else(|| environment.begin(all, &self.device));
             let along = |rank: usize| (1..rank).fold(again.clone(), |mask, _| mask.unsqueeze(-1));
-            let starts = |(new, old): (&Tensor, &Tensor)| along(old.rank()).select(new, old);
-            let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(starts).collect();
+            let begun = |(new, old): (&Tensor, &Tensor)| along(old.rank()).select(new, old);
+            let mut next: Vec<Tensor> = fresh.iter().zip(&step.state).map(begun).collect();
             next.push(along(2).select(&beside.full_like(0.0), &beside));
             next.extend(memory);
             let (sum, number) = (&rest[MEMORY + 1], &rest[MEMORY + 2]);

@@ -50,5 +50,6 @@ fn norms(x: &Tensor) -> Tensor {
 /// A weight's gradient, no longer than a share of the weight.
 pub(super) fn clipped(gradient: &Tensor, weight: &Tensor) -> Tensor {
     let most = norms(weight).maximum(LEAST) * CLIP;
-    gradient * (most / norms(gradient).maximum(1e-20)).minimum(1.0)
+    // Stored, or every number of the weight would work it out again.
+    gradient * (most / norms(gradient).maximum(1e-20)).minimum(1.0).computed_once()
 }

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use farad::{DType, Tensor};
 
 use super::layers::{Head, WeightLayout};
-use super::rssm::{mixed_logs, one_hot_drawn};
+use super::rssm::{mixed, one_hot_drawn};
 use crate::environment::Actions;
 
 /// Bounds of the deviation of continuous actions.
@@ -45,9 +45,7 @@ impl Policy {
     /// A sampled action `[agents, rows, numbers]`; a choice is one-hot.
     pub fn drawn(&self, said: &Tensor) -> Tensor {
         match self.actions {
-            Actions::Discrete(_) => {
-                one_hot_drawn(&mixed_logs(said), &Tensor::rand(said.shape(), said.device()))
-            }
+            Actions::Discrete(_) => one_hot_drawn(&mixed(said), &Tensor::rand(said.shape(), said.device())),
             Actions::Continuous(numbers) => {
                 let [mean, deviation] = self.normal(said, numbers);
                 &mean + Tensor::randn(mean.shape(), mean.device()) * deviation
@@ -59,7 +57,7 @@ impl Policy {
     pub fn any(&self, said: &Tensor) -> Tensor {
         match self.actions {
             Actions::Discrete(_) => {
-                one_hot_drawn(&said.full_like(0.0), &Tensor::rand(said.shape(), said.device()))
+                one_hot_drawn(&said.full_like(1.0), &Tensor::rand(said.shape(), said.device()))
             }
             Actions::Continuous(numbers) => {
                 let shape = said.narrow(2, 0, numbers).shape();
@@ -80,7 +78,7 @@ impl Policy {
     pub fn likelihood(&self, said: &Tensor, action: &Tensor) -> [Tensor; 2] {
         match self.actions {
             Actions::Discrete(_) => {
-                let logs = mixed_logs(said);
+                let logs = mixed(said).log();
                 [(action * &logs).sum_axes([-1]), -(logs.exp() * &logs).sum_axes([-1])]
             }
             Actions::Continuous(numbers) => {

@@ -28,6 +28,21 @@ pub(super) struct Steps {
     pub ended: Tensor,
 }
 
+impl Steps {
+    /// Some of the rows.
+    pub fn rows(&self, from: usize, count: usize) -> Steps {
+        let part = |x: &Tensor| x.narrow(1, from, count);
+        Steps {
+            seen: part(&self.seen),
+            action: part(&self.action),
+            reward: part(&self.reward),
+            first: part(&self.first),
+            last: part(&self.last),
+            ended: part(&self.ended),
+        }
+    }
+}
+
 impl StepRow {
     pub fn width(self) -> usize {
         self.seen + self.actions + 4

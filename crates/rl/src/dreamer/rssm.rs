@@ -14,23 +14,22 @@ use super::settings::DreamerSize;
 /// The share of categorical distributions that is uniform.
 pub(super) const UNIFORM: f64 = 0.01;
 
-/// Logarithms of the probabilities of logits `[.., classes]`, of which a share is uniform.
-pub(super) fn mixed_logs(logits: &Tensor) -> Tensor {
+/// The probabilities of logits `[.., classes]`, of which a share is uniform.
+pub(super) fn mixed(logits: &Tensor) -> Tensor {
     let classes = logits.shape()[logits.rank() - 1] as f64;
-    (logits.softmax(-1) * (1.0 - UNIFORM) + UNIFORM / classes).log()
+    logits.softmax(-1) * (1.0 - UNIFORM) + UNIFORM / classes
 }
 
-/// One-hot numbers by logarithms of probabilities `[.., classes]`, drawn with uniform numbers of the same shape.
-pub(super) fn one_hot_drawn(logs: &Tensor, uniform: &Tensor) -> Tensor {
-    // The argmax of logits with Gumbel noise is a sample from their softmax.
-    let noise = -(-uniform.maximum(1e-20).log()).log();
-    (logs.stop_gradient() + noise).argmax(-1).one_hot(logs.shape()[logs.rank() - 1])
+/// One-hot numbers by probabilities `[.., classes]`, drawn with uniform numbers of the same shape.
+pub(super) fn one_hot_drawn(shares: &Tensor, uniform: &Tensor) -> Tensor {
+    // Every class comes after an exponential time, at its probability as a rate. The first is drawn.
+    let times = -uniform.maximum(1e-20).log();
+    (shares.stop_gradient() / times).argmax(-1).one_hot(shares.shape()[shares.rank() - 1])
 }
 
 /// The same, with the gradient of the probabilities.
-pub(super) fn straight_through(logs: &Tensor, uniform: &Tensor) -> Tensor {
-    let shares = logs.exp();
-    one_hot_drawn(logs, uniform).stop_gradient() + (&shares - shares.stop_gradient())
+pub(super) fn straight_through(shares: &Tensor, uniform: &Tensor) -> Tensor {
+    one_hot_drawn(shares, uniform).stop_gradient() + (shares - shares.stop_gradient())
 }
 
 /// Latent states: `[agents, rows, deter]` and `[agents, rows, variables · classes]`.
@@ -51,6 +50,12 @@ impl Latent {
         Latent { deter: self.deter.stop_gradient(), stoch: self.stoch.stop_gradient() }
     }
 
+    /// Some of the rows.
+    pub fn rows(&self, from: usize, count: usize) -> Latent {
+        let part = |x: &Tensor| x.narrow(1, from, count);
+        Latent { deter: part(&self.deter), stoch: part(&self.stoch) }
+    }
+
     /// Nothing where `keep` `[agents, rows, 1]` is 0.
     pub fn kept(&self, keep: &Tensor) -> Latent {
         Latent { deter: &self.deter * keep, stoch: &self.stoch * keep }
@@ -60,7 +65,7 @@ impl Latent {
 /// Latent states of sequences: `[agents, time · rows, ..]`.
 pub(super) struct Remembered {
     pub latent: Latent,
-    /// Logarithms of the posterior's probabilities, `[agents, time · rows, variables, classes]`.
+    /// The posterior's probabilities, `[agents, time · rows, variables, classes]`.
     pub posterior: Tensor,
 }
 
@@ -154,15 +159,15 @@ impl Rssm {
         &latent.deter + update * (candidate - &latent.deter)
     }
 
-    /// Logarithms of probabilities `[agents, rows, variables, classes]` of logits in one row.
-    fn logs(&self, logits: &Tensor) -> Tensor {
+    /// Probabilities `[agents, rows, variables, classes]` of logits in one row.
+    fn shares(&self, logits: &Tensor) -> Tensor {
         let (agents, rows) = (logits.shape()[0], logits.shape()[1]);
-        mixed_logs(&logits.reshape([agents, rows, self.size.stoch, self.size.classes]))
+        mixed(&logits.reshape([agents, rows, self.size.stoch, self.size.classes]))
     }
 
-    /// What is to be expected, as logarithms of probabilities.
+    /// What is to be expected, as probabilities.
     pub fn prior(&self, weights: &[Tensor], deter: &Tensor) -> Tensor {
-        self.logs(&self.prior_last.apply(weights, &self.prior.apply(weights, deter)))
+        self.shares(&self.prior_last.apply(weights, &self.prior.apply(weights, deter)))
     }
 
     /// What [`Rssm::posterior`] wants of what is seen, `[agents, rows, features]`.
@@ -170,10 +175,10 @@ impl Rssm {
         self.posterior.first_part(weights, seen, self.size.deter)
     }
 
-    /// What is the case after looking, as logarithms of probabilities.
+    /// What is the case after looking, as probabilities.
     pub fn posterior(&self, weights: &[Tensor], deter: &Tensor, seen: &Tensor) -> Tensor {
         let first = self.posterior.first_part(weights, deter, 0) + seen;
-        self.logs(&self.posterior_last.apply(weights, &self.posterior.after_first(weights, &first)))
+        self.shares(&self.posterior_last.apply(weights, &self.posterior.after_first(weights, &first)))
     }
 
     /// The shape of [`Rssm::noise`].
@@ -187,10 +192,10 @@ impl Rssm {
     }
 
     /// A latent state with its stochastic part drawn.
-    pub fn drawn(&self, deter: Tensor, logs: &Tensor, noise: &Tensor) -> Latent {
+    pub fn drawn(&self, deter: Tensor, shares: &Tensor, noise: &Tensor) -> Latent {
         let (agents, rows) = (deter.shape()[0], deter.shape()[1]);
         let stoch =
-            straight_through(logs, noise).reshape([agents, rows, self.size.stoch * self.size.classes]);
+            straight_through(shares, noise).reshape([agents, rows, self.size.stoch * self.size.classes]);
         Latent { deter, stoch }
     }
 
@@ -204,16 +209,16 @@ impl Rssm {
         noise: &Tensor,
     ) -> (Latent, Tensor) {
         let deter = self.advance(weights, latent, action);
-        let logs = self.posterior(weights, &deter, seen);
-        (self.drawn(deter, &logs, noise), logs)
+        let shares = self.posterior(weights, &deter, seen);
+        (self.drawn(deter, &shares, noise), shares)
     }
 
     /// One step without looking.
     pub fn imagine(&self, weights: &[Tensor], latent: &Latent, action: &Tensor) -> Latent {
         let deter = self.advance(weights, latent, action);
-        let logs = self.prior(weights, &deter);
+        let shares = self.prior(weights, &deter);
         let noise = self.noise(deter.shape()[0], deter.shape()[1], deter.device());
-        self.drawn(deter, &logs, &noise)
+        self.drawn(deter, &shares, &noise)
     }
 
     /// Follows sequences, one loop: actions before each step and what is seen `[agents, time · rows, ..]`, and where
@@ -237,9 +242,9 @@ impl Rssm {
         let sequences = [&actions, &seen, &first(keep), noise];
         let (_, slices) = scan(&[&start.deter, &start.stoch], &sequences, |carry, slice| {
             let before = Latent { deter: carry[0].clone(), stoch: carry[1].clone() }.kept(&slice[2]);
-            let (latent, logs) = self.observe(weights, &before, &slice[0], &slice[1], &slice[3]);
+            let (latent, shares) = self.observe(weights, &before, &slice[0], &slice[1], &slice[3]);
             let carried = vec![latent.deter.clone(), latent.stoch.clone()];
-            (carried, vec![latent.deter, latent.stoch, logs])
+            (carried, vec![latent.deter, latent.stoch, shares])
         });
         let back = |x: &Tensor| {
             let mut order: Vec<isize> = (0..x.rank() as isize).collect();

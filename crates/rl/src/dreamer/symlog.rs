@@ -3,7 +3,7 @@
 //! Invariant: the mean of a two-hot target is the number that it was made of, as far as the outermost bins reach, and
 //! equal logits mean exactly 0.
 
-use farad::{Device, Tensor};
+use farad::{Device, Tensor, kept};
 
 /// Bins of a two-hot distribution.
 pub(super) const BINS: usize = 255;
@@ -55,23 +55,30 @@ impl TwoHot {
     /// Numbers `[..]` as distributions `[.., bins]`: all weight on the two bins around each.
     pub fn target(&self, x: &Tensor) -> Tensor {
         let reach = REACH.exp_m1();
-        let off = x.clamp(-reach, reach).unsqueeze(-1) - &self.places;
+        // Stored, or every bin would work it out again.
+        let off = x.clamp(-reach, reach).computed_once().unsqueeze(-1) - &self.places;
         let [up, down] = [&off * &self.below + 1.0, 1.0 - &off * &self.above];
-        up.minimum(down).clamp(0.0, 1.0)
+        up.minimum(down).relu()
     }
 
-    /// The cross-entropy of logits `[.., bins]` for numbers `[..]`: `[..]`.
-    pub fn loss(&self, logits: &Tensor, x: &Tensor) -> Tensor {
-        -(self.target(x).stop_gradient() * logits.log_softmax(-1)).sum_axes([-1])
+    /// The cross-entropies of logits `[.., bins]` for some numbers `[..]` each, added up: `[..]`.
+    pub fn loss(&self, logits: &Tensor, numbers: &[&Tensor]) -> Tensor {
+        let targets = numbers.iter().map(|x| self.target(x)).reduce(|a, b| a + b).expect("at least one");
+        let top = logits.max_axes(kept([-1])).stop_gradient().computed_once();
+        let sum = (logits - &top).exp().sum_axes([-1]).log() + top.squeeze(-1);
+        // The shares of a target add up to 1, so the logarithm of the sum counts once for each.
+        sum * numbers.len() as f64 - (targets.stop_gradient() * logits).sum_axes([-1])
     }
 
-    /// The means of the distributions of logits `[.., bins]`: `[..]`.
+    /// The means of the distributions of logits `[.., bins]`: `[..]`. No gradient passes.
     pub fn mean(&self, logits: &Tensor) -> Tensor {
-        let half = BINS / 2;
-        let shares = logits.softmax(-1);
+        let (half, logits) = (BINS / 2, logits.stop_gradient());
+        let top = logits.max_axes(kept([-1])).computed_once();
+        let part = |from: usize, count: usize| (logits.narrow(-1, from, count) - &top).exp();
         // Opposite bins first, so that huge numbers of either sign cancel.
-        let upper = shares.narrow(-1, half + 1, half);
-        let lower = shares.narrow(-1, 0, half).flip(&[-1]);
-        ((upper - lower) * &self.upper).sum_axes([-1])
+        let upper = part(half + 1, half);
+        let lower = (logits.narrow(-1, 0, half).flip(&[-1]) - &top).exp();
+        let sum = (&upper + &lower).sum_axes([-1]) + part(half, 1).squeeze(-1);
+        (((upper - lower) * &self.upper).sum_axes([-1]) / sum).computed_once()
     }
 }

@@ -8,7 +8,7 @@ use super::learn::{DreamerStep, divergences};
 use super::optimizer::{LearnedRow, clipped};
 use super::replay::{StepRow, sequences};
 use super::returns::{Course, lambda_returns, moved_range, scale};
-use super::rssm::{Latent, mixed_logs, straight_through};
+use super::rssm::{mixed, straight_through};
 use super::symlog::{BINS, TwoHot, symlog};
 use super::*;
 use crate::environments::{CartPoleSwingUp, Pendulum};
@@ -45,9 +45,13 @@ fn numbers_come_back_from_symlog_and_two_hot_targets() -> Result<()> {
     assert_eq!(bins.mean(&Tensor::full(0.7, [2, BINS], &device)).to_vec::<f32>()?, [0.0, 0.0]);
     // The loss is least at the target: its slope is what is said minus the target.
     let logits = Tensor::randn([numbers.len(), BINS], &device);
-    let slope = bins.loss(&logits, &x).sum().gradient(&logits)?;
+    let slope = bins.loss(&logits, &[&x]).sum().gradient(&logits)?;
     let off = (slope - (logits.softmax(-1) - target)).abs().max().item()?;
     assert!(off < 1e-5, "{off}");
+    // Two numbers cost what each costs alone.
+    let both = bins.loss(&logits, &[&x, &(&x * 0.5)]);
+    let wanted = bins.loss(&logits, &[&x]) + bins.loss(&logits, &[&(&x * 0.5)]);
+    assert!((both - wanted).abs().max().item()? < 1e-4);
     Ok(())
 }
 
@@ -61,10 +65,10 @@ fn divergence_pulls_both_sides_unevenly_and_not_below_the_free_nats() -> Result<
     let b = Tensor::randn([1, 2, 3, 4], &device) * &apart;
     let (a, b) = (a.detach()?, b.detach()?);
     let whole = |a: &Tensor, b: &Tensor| {
-        let (p, q) = (mixed_logs(a), mixed_logs(b));
-        (p.exp() * (p - q)).sum_axes([-2, -1])
+        let (p, q) = (mixed(a), mixed(b));
+        (&p * (p.log() - q.log())).sum_axes([-2, -1])
     };
-    let [loss, told] = divergences(&mixed_logs(&a), &mixed_logs(&b));
+    let [loss, told] = divergences(&mixed(&a), &mixed(&b));
     let nats = whole(&a, &b).to_vec::<f32>()?;
     assert!(nats[0] > 1.2 && nats[1] < 0.9, "{nats:?}");
     assert_near(&told.to_vec::<f32>()?, &[nats[0], nats[1]].map(f64::from), 1e-6);
@@ -90,10 +94,10 @@ fn drawn_variables_have_the_gradient_of_their_probabilities() -> Result<()> {
     device.seed(6);
     let logits = Tensor::randn([50, 4], &device).detach()?;
     let worth = Tensor::randn([50, 4], &device).detach()?;
-    let logs = mixed_logs(&logits);
-    let drawn = straight_through(&logs, &Tensor::rand([50, 4], &device));
+    let shares = mixed(&logits);
+    let drawn = straight_through(&shares, &Tensor::rand([50, 4], &device));
     let slope = (&drawn * &worth).sum().gradient(&logits)?;
-    let wanted = (logs.exp() * &worth).sum().gradient(&logits)?;
+    let wanted = (&shares * &worth).sum().gradient(&logits)?;
     assert!((slope - wanted).abs().max().item()? < 1e-6);
     for drawn in drawn.to_vec::<f32>()?.chunks(4) {
         assert!(drawn.iter().filter(|&&x| (x - 1.0).abs() < 1e-5).count() == 1, "{drawn:?}");
@@ -101,11 +105,11 @@ fn drawn_variables_have_the_gradient_of_their_probabilities() -> Result<()> {
     }
     // Every class keeps its share of the uniform part, and is drawn as often as its probability says.
     let sharp = Tensor::from_vec(vec![30.0f32, 0.0, 29.0, 0.0], [1, 4], &device);
-    let shares = mixed_logs(&sharp).exp().to_vec::<f32>()?;
+    let shares = mixed(&sharp).to_vec::<f32>()?;
     assert!((shares[1] - 0.0025).abs() < 1e-5, "{shares:?}");
-    let logs = mixed_logs(&sharp).broadcast_to([20_000, 4]);
+    let many = mixed(&sharp).broadcast_to([20_000, 4]);
     let counts =
-        straight_through(&logs, &Tensor::rand([20_000, 4], &device)).mean_axes([0]).to_vec::<f32>()?;
+        straight_through(&many, &Tensor::rand([20_000, 4], &device)).mean_axes([0]).to_vec::<f32>()?;
     for (found, wanted) in counts.iter().zip(shares) {
         assert!((found - wanted).abs() < 0.012, "{counts:?}");
     }
@@ -246,10 +250,10 @@ fn following_a_sequence_is_observing_step_by_step() -> Result<()> {
         let action = rssm.of_action(&weights, &(at(&steps.action) * at(&keep)));
         let seen = rssm.of_seen(&weights, &at(&seen));
         let noise = noise.narrow(0, t, 1).squeeze(0);
-        let (next, logs) = rssm.observe(&weights, &latent.kept(&at(&keep)), &action, &seen, &noise);
+        let (next, shares) = rssm.observe(&weights, &latent.kept(&at(&keep)), &action, &seen, &noise);
         let off = (next.features() - at(&features)).abs().max().item()?;
         assert!(off < 1e-5, "step {t}: {off}");
-        assert!((logs - at(&all.posterior)).abs().max().item()? < 1e-5, "step {t}");
+        assert!((shares - at(&all.posterior)).abs().max().item()? < 1e-5, "step {t}");
         latent = next;
     }
     // Where an episode begins, nothing of what was before counts.
@@ -273,6 +277,7 @@ fn what_comes_later_changes_nothing_before_and_imagination_sees_nothing() -> Res
         network: &network,
         bins: &bins,
         imagination: 4,
+        imagine_last: 0,
         discount: 0.99,
         lambda: 0.95,
         entropy: 3e-4,
@@ -285,9 +290,7 @@ fn what_comes_later_changes_nothing_before_and_imagination_sees_nothing() -> Res
     for rows in [&rows, &changed] {
         device.seed(10);
         let followed = learn.followed(&weights, &row.split(rows), time).latent.stopped();
-        let part = |x: &Tensor| x.narrow(1, 0, known);
-        let start = Latent { deter: part(&followed.deter), stoch: part(&followed.stoch) };
-        let imagined = learn.imagined(&weights, &start);
+        let imagined = learn.imagined(&weights, &followed.rows(0, known));
         assert_eq!(imagined.features.shape()[..], [2, 5 * known, 48]);
         assert_eq!(imagined.actions.shape()[..], [2, 4 * known, 1]);
         latents.push(followed.features().to_vec::<f32>()?);
@@ -347,5 +350,35 @@ fn pictures_are_seen_and_told_by_every_agent_alone() -> Result<()> {
     }
     let between = (seen.narrow(0, 0, 1) - seen.narrow(0, 1, 1)).abs().max().item()?;
     assert!(between > 0.1, "{between}");
+    Ok(())
+}
+
+#[test]
+fn imagination_may_begin_at_the_last_steps_only() -> Result<()> {
+    let device = Device::cpu_with(Default::default());
+    let (network, weights, rows, time) = tried(&device)?;
+    let (bins, row) = (TwoHot::new(&device), StepRow { seen: 3, actions: 1 });
+    let weights = ActorCritic::packed(&weights);
+    let critic = network.layout.numbers_from(network.critic_from);
+    let slow = weights.narrow(1, network.numbers() - critic, critic);
+    let range = Tensor::zeros([2, 2], &device);
+    let state = DreamerState { learned: LearnedRow::new(weights), slow, range };
+    let told = |imagine_last: usize| {
+        let (network, bins) = (&network, &bins);
+        let (discount, lambda, entropy) = (0.99, 0.95, 3e-4);
+        let learn = DreamerStep { network, bins, imagination: 4, imagine_last, discount, lambda, entropy };
+        device.seed(12);
+        let one = Tensor::number(1.0, &device);
+        learn.learn(&state, &row.split(&rows), time, &one, &one)?.1.columns().to_vec::<f32>()
+    };
+    let all = told(0)?;
+    assert_eq!(told(time)?, all);
+    // The world model learns from all steps all the same; what is imagined is something else.
+    let few = told(2)?;
+    assert!(few.iter().all(|x| x.is_finite()), "{few:?}");
+    let column = |name: &str| DREAMER_COURSE.iter().position(|own| *own == name).expect("it is there") - 1;
+    for (name, same) in [("reconstruction_loss", true), ("divergence", true), ("actor_loss", false)] {
+        assert_eq!(few[column(name)] == all[column(name)], same, "{name}: {few:?} {all:?}");
+    }
     Ok(())
 }

@@ -111,7 +111,8 @@ class Bodies {
     g.fillStyle = view.color("--soft");
     g.font = `${11 * view.scale}px system-ui, sans-serif`;
     g.textAlign = "center";
-    for (let meter = Math.ceil(here - far); meter < here + far; meter++) {
+    const seen = view.width / this.zoom(view) / 2 + 0.5;
+    for (let meter = Math.ceil(here - seen); meter < here + seen; meter++) {
       line(g, corner(meter, 0), corner(meter, 0.05), view.color("--ground-line"), 1.5 * view.scale);
       const [x, y] = corner(meter, 0.05);
       g.fillText(`${meter} m`, x, y + 14 * view.scale);

@@ -31,7 +31,9 @@ pub const PAGE_FILE: &str = "page.html";
 /// Starts that a page has.
 const STARTS: usize = 16;
 /// The seed that they are drawn from.
-const SEED: u64 = 0x7061_6765;
+const START_SEED: u64 = 0x7061_6765;
+/// The seed of what steps draw. The first step of a page draws what a device with this seed draws first, and so on.
+pub const STEP_SEED: u64 = START_SEED + 1;
 
 /// What a page says about an agent.
 pub struct PageWords {
@@ -53,11 +55,13 @@ pub fn page(
 ) -> Result<String> {
     let scene = environment.scene().ok_or(RlError::NoScene)?;
     let random = device.random_state();
-    device.seed(SEED);
-    let starts = starts(environment, actor, device);
+    device.seed(START_SEED);
+    let recorded = starts(environment, actor, device).and_then(|(starts, state)| {
+        device.seed(STEP_SEED);
+        Ok((starts, RecordedStep::of(environment, actor, &state)?))
+    });
     device.set_random_state(random);
-    let (starts, state) = starts?;
-    let step = RecordedStep::of(environment, actor, &state)?;
+    let (starts, step) = recorded?;
     let data = json!({
         "title": words.title, "about": words.about, "scene": scene,
         "layers": step.layers, "starts": starts,
@@ -139,6 +143,10 @@ impl RecordedStep {
         for (n, (name, layer)) in actor.layers(&seen).into_iter().enumerate() {
             layers.push(json!({ "key": format!("layer{n}"), "name": name, "size": layer.numel() }));
             outputs.push((format!("layer{n}"), flat(&layer)));
+        }
+        for (n, (name, memory)) in actor.memory_names().iter().zip(&memory).enumerate() {
+            let key = format!("state{}", own.len() + n);
+            layers.push(json!({ "key": key, "name": name, "size": memory.numel() }));
         }
         layers.push(json!({
             "key": "action", "name": "does", "size": action.numel(), "range": 1.0, "names": names.done,

@@ -33,7 +33,8 @@
   const view = { width: 1, height: 1, scale: 1, color };
   const seconds = data.scene.seconds;
   let playing = !options.has("paused"), speed = 1, owed = 0, last = 0, hold = null, hand = [0, 0], resting = 0;
-  let frames = 0, made = 0, since = 0;
+  // Since the speed was last told: steps, and the time in which there should have been some.
+  let frames = 0, made = 0, moving = 0, since = 0;
 
   element("title").textContent = data.title;
   element("about").textContent = data.about;
@@ -89,16 +90,19 @@
   }
 
   function frame(now) {
-    const passed = Math.min((now - last) / 1000, 0.1);
+    const gap = (now - last) / 1000;
     last = now;
-    if (playing) advance(passed);
+    // Between two episodes nothing moves, however fast the machine is.
+    if (playing && resting <= 0) moving += gap;
+    if (playing) advance(Math.min(gap, 0.1));
     // A page that rests costs nothing.
     if (playing || stale) draw();
     stale = false;
     frames++;
     if (now - since > 1000) {
-      element("rate").textContent = playing ? `${((made * seconds * 1000) / (now - since)).toFixed(1)} ×` : "paused";
-      [made, since] = [0, now];
+      if (!playing) element("rate").textContent = "paused";
+      else if (moving > 0.2) element("rate").textContent = `${((made * seconds) / moving).toFixed(1)} ×`;
+      [made, moving, since] = [0, 0, now];
     }
     requestAnimationFrame(frame);
   }

@@ -48,8 +48,9 @@ class CartPole {
   /// Where things are, in pixels.
   layout(view, state) {
     const { place, length, hangs } = this.scene, [x, , angle] = state[0];
-    // A pole that may hang needs as much room below the cart as above it.
-    const zoom = Math.min(view.width / (2 * place + 0.9), view.height / ((hangs ? 2 : 1) * length + 0.95));
+    // A pole that may hang needs as much room below the cart as above it, and room beside it at the ends of the track.
+    const beside = hangs ? length + 0.1 : 0.45;
+    const zoom = Math.min(view.width / (2 * (place + beside)), view.height / ((hangs ? 2 : 1) * length + 0.95));
     const ground = view.height / 2 + (hangs ? 0.27 : 0.5 * length + 0.1) * zoom;
     const cart = [view.width / 2 + x * zoom, ground - 0.17 * zoom], hinge = [cart[0], cart[1] - 0.1 * zoom];
     const top = [hinge[0] + length * zoom * Math.sin(angle), hinge[1] - length * zoom * Math.cos(angle)];

@@ -13,12 +13,15 @@ pub fn agent_page(run: &Run, agent: usize) -> Result<(String, String)> {
     let device = Device::cpu();
     let (settings, agents, updates) = learned(run, &device)?;
     let actor = agents.one(agent).actors().detach()?;
+    let by = match &*settings.algorithm {
+        "dreamer" => "DreamerV3".into(),
+        algorithm => algorithm.to_uppercase(),
+    };
     let about = NamedWorld::of(&settings.world).map_or("", |world| world.about);
     let words = PageWords {
         title: settings.title(),
         about: format!(
-            "The world: {about}. The policy was trained with {} for {}. Every step is computed here, in your browser.",
-            settings.algorithm.to_uppercase(),
+            "The world: {about}. The policy was trained with {by} for {}. Every step is computed here, in your browser.",
             counted(updates as usize, "update"),
         ),
     };

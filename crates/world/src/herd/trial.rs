@@ -171,21 +171,24 @@ impl Herd {
         let angle = (&numbers.clock * &seconds + &numbers.phase) * std::f64::consts::TAU;
         let touches = whole(&touch, MOST_PARTS);
         let root = whole(&up, MOST_PARTS).narrow(1, 0, 1);
-        let hinges = |t: &Tensor| t.broadcast_to([1, MOST_HINGES, worlds]);
+        // Stored one by one: in a row of a joined tensor, every part would be computed for the others as well.
         let seen = [
-            hinges(&angle.sin()),
-            hinges(&angle.cos()),
+            angle.sin(),
+            angle.cos(),
             whole(&first.0, MOST_HINGES),
             whole(&second.0, MOST_HINGES),
             whole(&(first.1 * 0.1), MOST_HINGES),
             whole(&(second.1 * 0.1), MOST_HINGES),
             touches.narrow(1, 1, MOST_HINGES),
             whole(&self.solver.joints[0].of_parents(&touch), MOST_HINGES),
-            hinges(&root),
-            hinges(&angle.full_like(1.0)),
+            root.clone(),
         ];
-        let seen = Tensor::concat(&seen.iter().collect::<Vec<_>>(), 0);
-        let neurons = (&numbers.neurons * seen.unsqueeze(0)).sum_axes([1]).tanh();
+        let seen = seen.map(|part| part.computed_once());
+        let weight = |n: usize| numbers.neurons.narrow(1, n, 1).squeeze(1);
+        // The last input is always 1.
+        let inputs =
+            seen.iter().enumerate().fold(weight(seen.len()), |sum, (n, part)| sum + weight(n) * part);
+        let neurons = inputs.tanh().computed_once();
         let outputs = (&numbers.outputs * neurons.unsqueeze(0)).sum_axes([1]).tanh();
         let outputs = outputs * rise;
         let actions = (&outputs * &numbers.swing).permute(&[2, 1, 0]);
