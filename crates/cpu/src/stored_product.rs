@@ -19,13 +19,13 @@ use crate::simd::vector::x86;
 
 /// Partial sums of an element where weights lie as `[columns, terms]`.
 const PARTS: usize = 16;
-/// Terms that are widened together.
+/// Terms that are widened together. Of 4, 8 and 16 the quickest in GPT-2's products with 1 and 8 rows.
 const TERMS: usize = 8;
-/// Rows of a block.
+/// Rows of a block. Not measured.
 const ROWS: usize = 32;
-/// Sums of a block: they stay in the first cache.
+/// Sums of a block: they stay in the first cache. Not measured.
 const SUMS: usize = 4096;
-/// Columns whose sums are made at once where weights lie as `[columns, terms]`.
+/// Columns whose sums are made at once where weights lie as `[columns, terms]`. Not measured.
 const TOGETHER: usize = 4;
 /// Bytes that memory gives at once.
 const LINE: usize = 64;
@@ -69,7 +69,7 @@ impl<'a> StoredMatrix<'a> {
     /// # Panics
     /// If there are more or fewer numbers.
     pub fn new(numbers: StoredNumbers<'a>, terms: usize, columns: usize) -> StoredMatrix<'a> {
-        let (found, wanted) = (numbers.len(), terms * columns);
+        let (found, wanted) = (numbers.len(), terms.saturating_mul(columns));
         assert!(found == wanted, "stored matrix: another size ({found} vs {wanted})");
         StoredMatrix { numbers, terms, columns, by_terms: false }
     }

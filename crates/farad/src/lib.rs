@@ -124,9 +124,9 @@ pub use devices::*;
 #[doc(hidden)]
 pub use errors::*;
 #[doc(hidden)]
-pub use farad_tensor::{engine, host};
-#[doc(hidden)]
 pub use farad_tensor::{Contraction, CustomKernel, CustomLimits, IndexMap, WgslText, Words, nearest, philox};
+#[doc(hidden)]
+pub use farad_tensor::{engine, host};
 #[cfg(feature = "train")]
 #[doc(hidden)]
 pub use farad_train::Need;

@@ -180,7 +180,7 @@ impl Predictor for PublishedNetwork {
 /// The middle of a picture whose shorter side becomes so many pixels: `[channels, height, width]`, levels from 0 to 1.
 ///
 /// The levels are those of torchvision's `Resize` and `CenterCrop` for pictures of Pillow, which has levels of 8 bits between
-/// and after the two directions.
+/// and after the two directions. Newer versions of Pillow sometimes go down first; then a level may differ by one.
 pub fn middle(picture: &Array, pixels: usize, [height, width]: [usize; 2]) -> Result<Array> {
     let shape = picture.shape();
     let (channels, tall, wide) = (shape[0], shape[1], shape[2]);
