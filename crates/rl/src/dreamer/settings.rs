@@ -9,7 +9,7 @@ farad::train::settings! {
         size: String = "1m".into(), Takes::one_of(DREAMER_SIZES.iter().map(|row| row.name)), "The size of dreamer's networks.";
         sequence: usize = 64, Takes::Whole(2, 1 << 12), "Steps of a sequence that dreamer learns from; `batch` sequences make a gradient step.";
         imagination: usize = 15, Takes::Whole(1, 1 << 10), "Steps that dreamer imagines ahead.";
-        imagine_last: usize = 0, Takes::Whole(0, 1 << 12), "Steps at the end of a sequence from which dreamer imagines; 0 for all of them. Few cost less.";
+        #[later] imagine_last: usize = 0, Takes::Whole(0, 1 << 12), "Steps at the end of a sequence from which dreamer imagines; 0 for all of them. Few cost less.";
         train_ratio: f64 = 512.0, Takes::Number(NumberRange::above(0.0)), "Remembered steps that dreamer learns from, per step of the worlds.";
         rate_warm_up: usize = 1000, Takes::Whole(0, 1 << 24), "Gradient steps over which dreamer's learning rate rises to its value.";
     }
