@@ -119,7 +119,7 @@ fn hang(pieces: &[Piece], columns: usize) -> usize {
 fn broken(line: &str, columns: usize) -> String {
     let pieces = pieces(line);
     let indent = hang(&pieces, columns);
-    let mut lines = BrokenLine { text: String::new(), at: 0, indent, columns };
+    let mut lines = BrokenLine { text: String::new(), at: 0, fresh: true, indent, columns };
     let mut rest = &pieces[..];
     while let Some(first) = rest.first() {
         // What stays in one line goes there together, if there is a line that takes it.
@@ -141,6 +141,8 @@ fn broken(line: &str, columns: usize) -> String {
 struct BrokenLine {
     text: String,
     at: usize,
+    /// Whether nothing stands in it yet.
+    fresh: bool,
     indent: usize,
     columns: usize,
 }
@@ -153,24 +155,24 @@ impl BrokenLine {
     fn next(&mut self) {
         self.text += "\n";
         self.text += &" ".repeat(self.indent);
-        self.at = self.indent;
+        (self.at, self.fresh) = (self.indent, true);
     }
 
     /// Puts a word; behind one that `goes_on` there must be room to say so.
     fn put(&mut self, piece: &Piece, goes_on: bool) {
         let room = if goes_on { GOES_ON.len() } else { 0 };
-        let fresh = self.at == self.indent || self.at == 0;
-        if piece.width > 0 && !fresh && !self.takes(piece.spaces + piece.width + room) {
+        if piece.width > 0 && !self.fresh && !self.takes(piece.spaces + piece.width + room) {
             if piece.command {
                 self.text += GOES_ON;
             }
             self.next();
-        } else if !(self.at == self.indent && self.at > 0) {
+        } else if !(self.fresh && self.at > 0) {
             self.text += &" ".repeat(piece.spaces);
             self.at += piece.spaces;
         }
         self.text += &piece.text;
         self.at += piece.width;
+        self.fresh &= piece.width == 0;
     }
 }
 
@@ -246,6 +248,7 @@ mod tests {
         let flag = format!("      --a-flag-that-is-long-itself <VALUE>  {}", "what it does ".repeat(4));
         assert_eq!(wrapped(flag.trim_end(), Some(60)).lines().nth(1).unwrap().find("it"), Some(15), "{flag}");
         assert_eq!(wrapped("a line\nshort", Some(60)), "a line\nshort");
+        assert_eq!(wrapped("in a wider terminal, or so", Some(20)), "in a wider terminal,\n  or so");
         assert_eq!(wrapped(&"long ".repeat(40), None), "long ".repeat(40));
     }
 
@@ -265,7 +268,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_and_every_line_fits() {
-        let words = ["a", "of", "gates", "runs/checkerboard-1", "3,040", "`farad eval runs/x`"];
+        let words = ["a", "of", "in", "gates", "runs/checkerboard-1", "3,040", "`farad eval runs/x`"];
         let mut random = 7u64;
         let mut draw = |most: usize| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
