@@ -194,8 +194,8 @@ mod tests {
                 .map(|(title, text)| (title, anstream::adapter::strip_str(&text).to_string()))
                 .collect::<Vec<_>>()
         };
-        let (wide, narrow) = (plain(120), plain(30));
-        assert!(wide.len() == 2 && wide[1].1.ends_with("runs                  all runs"), "{wide:?}");
+        let (wide, narrow) = (plain(1_000), plain(30));
+        assert!(wide.len() == 2 && wide[1].1.ends_with("  all runs"), "{wide:?}");
         assert_eq!((narrow.len(), &narrow[1], narrow[2].0), (4, &("", "  judge again".to_string()), ""));
     }
 

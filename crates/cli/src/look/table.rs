@@ -286,8 +286,8 @@ mod tests {
         );
         let narrow = [
             "run             updates  result",
-            "life-5            1,000  exact, 24 gates, proved equal",
-            "                         to what was learned",
+            "life-5            1,000  exact, 24 gates, proved equal to",
+            "                         what was learned",
             "checkerboard-1      500  –",
             "in a wider terminal, or with --json: learns, device",
             "",

@@ -257,7 +257,7 @@ mod tests {
         let command = "farad export runs/life-5 --format html --out runs/life-5/page";
         let line = format!("next      {}  play with it", paint(COMMAND, command));
         let (wide, narrow) = (plain(&wrapped(&line, Some(80))), plain(&wrapped(&line, Some(60))));
-        assert_eq!(wide, format!("next      {command}\n          play with it"));
+        assert_eq!(wide, format!("next      {command}  play\n          with it"));
         assert_eq!(
             narrow,
             "next      farad export runs/life-5 --format html --out \\\n          runs/life-5/page  play with it"
