@@ -129,8 +129,9 @@ impl Table {
         }
         let fits = |shown: &[usize]| all(shown, &|column| self.least(column)) <= room;
         // A few rows are better read as lists than in narrow columns; of many rows the last columns are left out.
-        let few = self.rows.len() <= FEW && !self.columns.iter().any(|column| column.may_go);
-        if few && all(&shown, &|column| self.width(column)) > room && shown.len() > SEVERAL {
+        let few = self.rows.len() <= FEW;
+        let fixed = !self.columns.iter().any(|column| column.may_go);
+        if few && fixed && all(&shown, &|column| self.width(column)) > room && shown.len() > SEVERAL {
             return None;
         }
         while !few && !fits(&shown) && shown.len() > 2 {
