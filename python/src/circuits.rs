@@ -251,7 +251,7 @@ impl PyCircuit {
         let wanted = crate::errors::detached(py, || wanted.cast(farad::DType::Bool).to_vec::<bool>())?;
         let (edge, fire_rate) = (automaton.edge, automaton.fire_rate);
         let task = RepairTask { width, height, steps, edge, fire_rate, origin, wanted, others: vec![] };
-        let options = repair::SearchOptions { candidates, time: Some(time), seed };
+        let options = repair::SearchOptions { candidates, time: Some(time), seed, ..Default::default() };
         let circuits = Circuits { learned: automaton, proposals: &[], simplified: None };
         let found = py.detach(|| guarded(|| repair(&circuits, &task, &options)))?.map_err(refused)?;
         Ok((PyCircuit { circuit: Circuit::Automaton(found.automaton) }, found.wrong, found.wrong_before))

@@ -32,6 +32,7 @@
 //! - `arithmetic` adds counters and comparators, `head` counts the votes of classes with them.
 //! - `implied` uses knowledge about inputs, `pipeline` inserts registers between levels, `tables` counts the
 //!   lookup tables of an FPGA, `rule` writes a small circuit as lines of text.
+//! - [`WorkProgress`] shows another thread how far a simplification, a proof or a search is.
 //! - `repair` searches for a circuit that does a task, starting from one that nearly does.
 //! - [`Simulator`] (64 samples per word), [`WideSimulator`] (512), [`Grid`] (automata) run them.
 //! - [`fn@export`] and [`Format`] write them in other languages: Verilog, BLIF, C, Rust, WGSL, HTML, …
@@ -63,6 +64,7 @@ mod implied;
 mod life;
 mod netlist;
 mod pipeline;
+mod progress;
 mod random;
 pub mod repair;
 mod rule;
@@ -79,6 +81,7 @@ pub use file::Circuit;
 pub use gate::Gate;
 pub use head::Elected;
 pub use netlist::{GateNode, Meta, Netlist, Output, Register, Wire};
+pub use progress::{WorkPart, WorkProgress};
 pub use simulate::{Grid, Line, RegisterStates, Simulator, WIDE_SAMPLES, WideSimulator, fire_mask};
 pub use statistics::Statistics;
 pub use tables::LookupTables;

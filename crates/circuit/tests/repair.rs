@@ -8,7 +8,7 @@ use farad_circuit::repair::{
 use farad_circuit::{Automaton, Edge, Gate, Grid, Netlist};
 
 fn options(candidates: u64) -> SearchOptions {
-    SearchOptions { candidates, time: None, seed: 7 }
+    SearchOptions { candidates, time: None, seed: 7, ..SearchOptions::default() }
 }
 
 fn search(automaton: &Automaton, task: &RepairTask, options: &SearchOptions) -> Repaired {

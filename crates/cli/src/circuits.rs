@@ -2,6 +2,7 @@
 //! them from.
 
 use farad::run::{Run, json};
+use farad::train::Watcher;
 use farad_circuit::{Circuit, Statistics};
 use farad_dashboard::Newest;
 use farad_logic::{boolean, classify, report, train};
@@ -10,7 +11,7 @@ use farad_rl::controller;
 use crate::error::{Error, Result};
 
 /// Which circuit of a run.
-pub struct Wanted {
+pub struct Wanted<'a> {
     /// Who asks, for messages.
     pub op: &'static str,
     /// Of which seed; none: of the one that stands for the run.
@@ -19,6 +20,8 @@ pub struct Wanted {
     pub raw: bool,
     /// With the votes of every class, for a page.
     pub votes: bool,
+    /// Who sees how far it is, where the circuit is simplified first.
+    pub watcher: &'a dyn Watcher,
 }
 
 /// A kind of training that learns circuits.
@@ -79,7 +82,8 @@ fn automaton(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     let circuit = learned.circuits.swap_remove(index);
     let active = circuit.gates.iter().filter(|gate| gate.is_active()).count();
     let counts = json!({ "learned": circuit.gates.len(), "active": active });
-    let mut automaton = if wanted.raw { circuit.learned } else { report::simplified(run, &circuit)? };
+    let mut automaton =
+        if wanted.raw { circuit.learned } else { report::simplified(run, &circuit, wanted.watcher)? };
     automaton.cell.meta.extend(learned.configuration.known());
     automaton.cell.meta.insert("gates".into(), counts);
     Ok(Circuit::Automaton(automaton))
@@ -104,7 +108,7 @@ fn network(run: &Run, wanted: &Wanted) -> Result<Circuit> {
         (true, true) => learned.netlist_with_counts()?,
         (true, false) => learned.netlist()?,
         (false, votes) => {
-            let simplified = classify::report::simplified(run, &learned)?;
+            let simplified = classify::report::simplified(run, &learned, wanted.watcher)?;
             simplified.with_counts.filter(|_| votes).unwrap_or(simplified.netlist)
         }
     };
@@ -158,7 +162,7 @@ fn newest_network(run: &Run) -> farad_logic::Result<Newest> {
 fn function(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     Ok(Circuit::Netlist(match wanted.raw {
         true => boolean::LearnedFunction::of(run)?.netlist,
-        false => boolean::simplified(run)?,
+        false => boolean::simplified(run, wanted.watcher)?,
     }))
 }
 
@@ -171,14 +175,14 @@ fn newest_function(run: &Run) -> farad_logic::Result<Newest> {
 
 fn controls(run: &Run, wanted: &Wanted) -> Result<Circuit> {
     Ok(Circuit::Netlist(match wanted.raw {
-        true => controller::repaired(run)?,
-        false => controller::simplified(run)?,
+        true => controller::repaired(run, wanted.watcher)?,
+        false => controller::simplified(run, wanted.watcher)?,
     }))
 }
 
 /// The circuit of a controller.
 fn newest_controller(run: &Run) -> farad_logic::Result<Newest> {
-    let netlist = controller::simplified(run)?;
+    let netlist = controller::simplified(run, &())?;
     let updates = run.checkpoint()?.map_or(0, |checkpoint| checkpoint.step());
     let facts = json!({ "kind": "network", "update": updates, "updates": updates, "simplified": true });
     Ok(Newest { circuit: Circuit::Netlist(netlist), drawn: None, facts })

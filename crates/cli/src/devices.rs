@@ -159,7 +159,12 @@ fn processor_json(processor: &HostProcessor, best: &str) -> Value {
 
 /// One row a device; the best device has a star.
 fn table(devices: &[FoundDevice], processor: &HostProcessor, best: &str) -> String {
-    let mut table = Table::new(["", "device", "name", "kind", "backend", "driver"].map(left));
+    let mut table = Table::new(
+        ["", "device", "name", "kind"]
+            .map(left)
+            .into_iter()
+            .chain([left("backend").optional(), left("driver").optional()]),
+    );
     for found in devices {
         let star = TableCell::new(GOOD, if found.device == best { "*" } else { "" });
         let [name, kind, backend, driver] = match &found.adapter {
@@ -174,13 +179,24 @@ fn table(devices: &[FoundDevice], processor: &HostProcessor, best: &str) -> Stri
     }
     let (lines, mut text) = (table.to_string(), String::new());
     let indent = anstream::adapter::strip_str(&lines).to_string().find("name").unwrap_or(0);
-    for (n, line) in lines.lines().enumerate() {
-        text += &format!("{line}\n");
-        let adapter = n.checked_sub(1).and_then(|n| devices.get(n)).and_then(|found| found.adapter.as_ref());
+    // A row may have several lines; its details come after the last of them.
+    let begins = |line: &str, found: &FoundDevice| {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        plain.trim_start_matches(['*', ' ']).split(' ').next() == Some(&found.device)
+    };
+    let (mut rest, mut open) = (devices.iter().peekable(), None::<&AdapterInfo>);
+    let end = |text: &mut String, adapter: Option<&AdapterInfo>| {
         if let Some(adapter) = adapter {
-            text += &format!("{:indent$}{}\n", "", paint(FAINT, details(adapter)));
+            *text += &format!("{:indent$}{}\n", "", paint(FAINT, details(adapter)));
         }
+    };
+    for line in lines.lines() {
+        if let Some(found) = rest.next_if(|found| begins(line, found)) {
+            end(&mut text, std::mem::replace(&mut open, found.adapter.as_ref()));
+        }
+        text += &format!("{line}\n");
     }
+    end(&mut text, open);
     text
 }
 

@@ -13,6 +13,7 @@ use crate::look;
 use crate::networks;
 use crate::pages::{self, HTML};
 use crate::source::{Source, open_run};
+use crate::training::Screen;
 
 /// The format of networks.
 pub const ONNX: &str = "onnx";
@@ -134,8 +135,9 @@ fn circuit(options: &ExportOptions) -> Result<Circuit> {
         (Source::Circuit(_), Some((_, flag))) => Err(Error::ExportFlag { flag, path }),
         (Source::Circuit(circuit), None) => Ok(circuit),
         (Source::Run(run), _) => {
-            let (seed, raw, votes) = (options.seed, options.raw, options.format == "html");
-            circuits::circuit(&run, &Wanted { op: "export", seed, raw, votes })
+            let (seed, raw, votes) = (options.seed, options.raw, options.format == HTML);
+            let screen = Screen::new(options.output.talk());
+            circuits::circuit(&run, &Wanted { op: "export", seed, raw, votes, watcher: &screen })
         }
     }
 }

@@ -10,6 +10,7 @@ mod numbers;
 mod progress;
 mod side_by_side;
 mod table;
+mod wrap;
 
 pub use closing::{Closing, itself, shown, typed};
 pub use curve::SmallCurve;
@@ -18,6 +19,8 @@ pub use numbers::{bytes, count, counted, duration, percent};
 pub use progress::JobProgress;
 pub use side_by_side::{JobLine, SideBySide};
 pub use table::{Table, TableCell, left, right};
+use wrap::columns_of_stderr;
+pub use wrap::{Results, columns_of_stdout, wrapped};
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -57,8 +60,8 @@ pub fn paint(style: Style, text: impl Display) -> String {
 }
 
 /// Where results go.
-pub fn out() -> AutoStream<StdoutLock<'static>> {
-    anstream::stdout().lock()
+pub fn out() -> Results<AutoStream<StdoutLock<'static>>> {
+    Results::new(anstream::stdout().lock(), columns_of_stdout())
 }
 
 /// Text by a model for stdout: in a terminal, what it would obey is written out (`\x1b`); a pipe or a file gets it as it is.
@@ -78,13 +81,16 @@ pub fn lively() -> bool {
 
 /// A line on stderr. Whoever closed it does not want to know, and the work goes on.
 pub fn tell(text: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", wrapped(&text.to_string(), columns_of_stderr()));
 }
 
 /// What is going on just now. On a terminal the next line takes its place, and an empty one clears it.
 pub fn passing(text: &str) {
     if lively() {
         let mut stderr = std::io::stderr();
+        // A line that is longer could not be cleared.
+        let room = columns_of_stderr().map_or(usize::MAX, |columns| columns - 1);
+        let text: String = text.chars().take(room).collect();
         let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
     } else if !text.is_empty() {
         tell(text);

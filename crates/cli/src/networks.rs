@@ -87,7 +87,8 @@ fn classifier(run: &Run) -> Result<(String, ModelProto)> {
 
 /// A Boolean function: bits in, bits out, both as numbers.
 fn function(run: &Run) -> Result<(String, ModelProto)> {
-    let (netlist, predictor) = (boolean::simplified(run)?, KINDS.of(run)?.predictor(run, &Device::cpu())?);
+    let (netlist, predictor) =
+        (boolean::simplified(run, &())?, KINDS.of(run)?.predictor(run, &Device::cpu())?);
     let mut sheet = GateSheet::default();
     let bits = sheet.bits("input");
     let wires: Vec<_> = netlist.outputs.iter().map(|output| output.wire).collect();

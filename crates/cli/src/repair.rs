@@ -42,7 +42,8 @@ fn automata(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()> {
     };
     repair(run, effort, which, &device, &screen)?;
     screen.end();
-    let verdicts = report::conclude(run)?;
+    let verdicts = report::conclude(run, &screen)?;
+    screen.end();
     let outcome = report::learned(&train::Configuration::of(run)?.recipe, &verdicts);
     training::show(&outcome, options.output.json)?;
     outcome.said.iter().for_each(|said| talk.say(training::toned(said)));
@@ -55,7 +56,8 @@ fn classifier(run: &Run, options: &RepairOptions, effort: &Effort) -> Result<()>
     let became =
         classify::repair::repair(run, effort, classify::repair::ClassifierSelection::Again, &screen)?;
     screen.end();
-    let verdict = classify::report::conclude(run)?;
+    let verdict = classify::report::conclude(run, &screen)?;
+    screen.end();
     let outcome = farad::train::Outcome::new(verdict.json(), verdict.sentence());
     training::show(&outcome, options.output.json)?;
     talk.say(became.words());

@@ -164,8 +164,11 @@ fn text(config: &Config, key: &str) -> String {
 }
 
 fn table(runs: &[Value]) -> Table {
-    let titles = ["run", "kind", "learns"].map(left).into_iter().chain([right("updates"), left("state")]);
-    let titles = titles.chain([left("result"), right("time"), left("device"), left("shape")]);
+    let titles =
+        [left("run"), left("kind").optional(), left("learns").optional(), right("updates"), left("state")];
+    let more =
+        [left("result"), right("time").optional(), left("device").optional(), left("shape").optional()];
+    let titles = titles.into_iter().chain(more);
     let is_tagged = runs.iter().any(|run| run["tags"].as_array().is_some_and(|tags| !tags.is_empty()));
     let titles = titles.chain(is_tagged.then(|| left("tags")));
     let mut table = Table::new(titles);

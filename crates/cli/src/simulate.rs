@@ -19,6 +19,7 @@ use crate::film;
 use crate::look::{self, count, counted, duration, shown};
 use crate::profile::{self, Profiling, has_folder};
 use crate::source::Source;
+use crate::training::Screen;
 
 /// Frames of a GIF at most; of longer simulations, evenly spread steps are shown.
 const FRAMES: usize = 300;
@@ -146,7 +147,9 @@ fn automaton(options: &SimulateOptions) -> Result<Automaton> {
             return Err(Error::NoAutomaton { path: options.source.display().to_string() });
         }
         Source::Run(run) => {
-            circuits::circuit(&run, &Wanted { op: "simulate", seed: None, raw: false, votes: false })?
+            let screen = Screen::new(options.output.talk());
+            let (op, seed, raw, votes) = ("simulate", None, false, false);
+            circuits::circuit(&run, &Wanted { op, seed, raw, votes, watcher: &screen })?
         }
     };
     match circuit {

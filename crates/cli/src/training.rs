@@ -398,6 +398,15 @@ impl Watcher for Screen {
         }
     }
 
+    fn works(&self, share: f64, what: &str) {
+        if !matches!(&*self.bar.borrow(), Some(ShownBar::Works(_))) {
+            self.work(what);
+        }
+        if let Some(ShownBar::Works(bar)) = &*self.bar.borrow() {
+            bar.works(share, what);
+        }
+    }
+
     fn advanced(&self, done: u64, all: u64, what: &str) {
         if !matches!(&*self.bar.borrow(), Some(ShownBar::Counts(_))) {
             self.begin("parts", all, 0);

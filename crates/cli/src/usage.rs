@@ -1,5 +1,6 @@
 //! What clap has to say about a command line, in the project's form: one line, `usage:`, `help:`.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -17,11 +18,12 @@ pub fn answer(error: &Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // Whoever closed the pipe has seen enough.
-            let _ = error.print();
+            let mut out = look::out();
+            let _ = write!(out, "{}", error.render().ansi()).and_then(|()| out.flush());
             ExitCode::SUCCESS
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
+            look::tell(error.render().ansi().to_string().trim_end());
             ExitCode::from(WRONG)
         }
         _ => {

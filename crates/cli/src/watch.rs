@@ -70,7 +70,7 @@ fn agent(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
 }
 
 fn circuit(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
-    let circuit = CircuitController::new(controller::simplified(run)?)?;
+    let circuit = CircuitController::new(controller::simplified(run, &())?)?;
     Ok(film(&*circuit.world(), &circuit, options.episode, options.most, device)?)
 }
 

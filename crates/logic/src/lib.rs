@@ -59,6 +59,7 @@ mod settings;
 pub mod simulate;
 mod soft_gates;
 pub mod train;
+mod watched;
 mod wires;
 
 pub use automaton::{Policy, RollOut, Topology, Wiring};
@@ -70,4 +71,5 @@ pub use network::{GroupSum, LogicLayer, LogicNetwork, Thermometer};
 pub use recipe::Recipe;
 pub use settings::{AutomatonSettings, Forward, FreezeOrder, Keep, Loss, States};
 pub use soft_gates::{GateKind, Rounding, SoftGates, straight_through};
+pub use watched::watched;
 pub use wires::{Consumers, Wires};

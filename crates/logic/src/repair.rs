@@ -26,7 +26,7 @@ use farad::train::Watcher;
 use farad_circuit::repair::{
     self as search, Circuits, Proposal, RepairTask, Repaired, SearchOptions, StartingGrid,
 };
-use farad_circuit::{Automaton, Circuit};
+use farad_circuit::{Automaton, Circuit, WorkProgress};
 use serde::{Deserialize, Serialize};
 
 pub use again::Again;
@@ -39,6 +39,7 @@ use crate::recipe::{Recipe, RecipeTarget, RolloutStart};
 use crate::report;
 use crate::settings::AutomatonSettings;
 use crate::train::{LearnedAutomata, LearnedCircuit};
+use crate::watched;
 use again::{Found, School};
 
 /// Default limit on the candidates of a search.
@@ -240,7 +241,10 @@ pub fn repair_in(
         if which == AutomatonSelection::Inexact && now == 0 {
             continue;
         }
-        let found = find(run, circuit, &proposals[n], effort, &mut searcher, &school)?;
+        let seed = format!("seed {}", circuit.seed);
+        let found = watched(watcher, &seed, |progress| {
+            find(run, circuit, &proposals[n], effort, &mut searcher, &school, progress)
+        })?;
         let (after, _) = wrong(&found.repaired.automaton)?;
         if let Some(again) = &found.again {
             watcher.say(&format!("seed {}: {}", circuit.seed, again.words()));
@@ -276,6 +280,7 @@ fn find(
     effort: &Effort,
     searcher: &mut Searcher,
     school: &School,
+    progress: &WorkProgress,
 ) -> Result<Found> {
     // Continues from an earlier repair; proposals refer to the learned gates.
     let (proposals, simplified) = match &circuit.repair {
@@ -287,6 +292,7 @@ fn find(
         candidates: effort.candidates,
         time: effort.time,
         seed: circuit.seed.wrapping_add(effort.seed),
+        progress: progress.clone(),
     };
     if effort.again {
         return school.search(searcher, &circuits, &options);

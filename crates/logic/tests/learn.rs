@@ -23,7 +23,7 @@ fn learn(name: &str, flags: &[(&'static str, &str)]) -> Vec<SeedVerdict> {
     let mut training = Training::open(run, trainee).unwrap();
     training.train(&Stop::new(), &()).unwrap();
     drop(training);
-    let verdicts = judge(&Run::open(&folder).unwrap()).unwrap();
+    let verdicts = judge(&Run::open(&folder).unwrap(), &()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     verdicts
 }

@@ -74,7 +74,13 @@ fn search(
     evaluator: Box<dyn Evaluator>,
 ) -> Repaired {
     let circuits = Circuits { learned: automaton, proposals: &[], simplified: None };
-    repair_with(&circuits, task, &SearchOptions { candidates, time: None, seed: 3 }, evaluator).unwrap()
+    repair_with(
+        &circuits,
+        task,
+        &SearchOptions { candidates, time: None, seed: 3, ..SearchOptions::default() },
+        evaluator,
+    )
+    .unwrap()
 }
 
 fn check(device: &Device, automaton: &Automaton, task: &RepairTask, candidates: u64) {

@@ -177,5 +177,10 @@ pub(crate) fn outcome(settings: &SupervisedSettings, score: &Score, steps: u64) 
         "mean_absolute_error": score.mean_error(), "baseline": baseline(score),
         "target": settings.target_name, "unit": settings.unit,
     });
-    Outcome::new(json, report::sentence("test", score))
+    let mut outcome = Outcome::new(json, report::sentence("test", score));
+    let measured = report::measures(score, &settings.target_words()).into_iter();
+    outcome.lines.extend(
+        measured.filter(|(name, _)| name == "baseline").map(|(name, value)| format!("{name}: {value}")),
+    );
+    outcome
 }

@@ -6,7 +6,9 @@ use super::{Baseline, Score, Task};
 use crate::error::Result;
 use farad_data::Dataset;
 use farad_tensor::Tensor;
-use farad_train::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, count, counted};
+use farad_train::run::{
+    Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, count, counted, number as digits,
+};
 
 /// What a report needs to know beside the run.
 pub struct SupervisedReportInputs<'a> {
@@ -143,7 +145,7 @@ pub fn measures(score: &Score, target: &str) -> Vec<(String, String)> {
         add("AUC, mean over classes", format!("{area:.4}"));
     }
     let unit = target.rsplit_once(" (").map_or("", |(_, unit)| unit.trim_end_matches(')'));
-    let number = |value: f64| format!("{value:.4} {unit}").trim_end().to_string();
+    let number = |value: f64| format!("{} {unit}", digits(value)).trim_end().to_string();
     if let Some(error) = score.mean_error() {
         add("root mean square error", number(score.loss.sqrt()));
         add("mean absolute error", number(error));
@@ -221,10 +223,12 @@ pub fn sentence(judged_on: &str, score: &Score) -> String {
         }
         (None, Some(explained)) => {
             let (root, percent) = (loss.sqrt(), 100.0 * explained);
-            let mean =
-                score.mean_error().map_or(String::new(), |mean| format!(", mean absolute error {mean:.4}"));
+            let mean = score
+                .mean_error()
+                .map_or(String::new(), |mean| format!(", mean absolute error {}", digits(mean)));
+            let root = digits(root);
             format!(
-                "{judged_on} explained variance {percent:.2} % (R², {samples}), root mean square error {root:.4}{mean}"
+                "{judged_on} explained variance {percent:.2} % (R², {samples}), root mean square error {root}{mean}"
             )
         }
         _ => format!("{judged_on} loss {loss:.4} ({samples})"),

@@ -35,6 +35,9 @@ pub struct Setup {
     pub weights: Option<PublishedWeights>,
 }
 
+/// A training of fewer epochs is validated so many times, too, so that it has a curve.
+const LEAST_VALIDATIONS: u64 = 4;
+
 impl Setup {
     /// Opens the data. The settings say where, or where they were found when they do not.
     pub fn new(mut settings: SupervisedSettings, device: &Device) -> Result<Setup> {
@@ -44,7 +47,8 @@ impl Setup {
             Setup { settings, sets, device: device.clone(), group: Group::alone(), weights: None };
         // When it is validated is a number of steps from here on, and the run says which.
         if setup.settings.course.evaluate_every == 0 {
-            setup.settings.course.evaluate_every = setup.batches().max(1);
+            let (epoch, all) = (setup.batches(), setup.batches() * setup.settings.epochs);
+            setup.settings.course.evaluate_every = epoch.min(all.div_ceil(LEAST_VALIDATIONS)).max(1);
         }
         Ok(setup)
     }

@@ -13,7 +13,7 @@ use farad_data::{
     Array, Channels, Csv, Elements, Random, Resize, Transform, decode_image, pictures_in, read_image,
 };
 use farad_tensor::{Device, Tensor, read_npy};
-use farad_train::run::{count, counted};
+use farad_train::run::{count, counted, number as digits};
 use farad_train::{Inputs, Outputs, Prediction, Signature};
 
 use crate::error::{FitError, Result};
@@ -283,7 +283,7 @@ impl HitCount {
             (_, Inputs::Table { bits: true, .. }) => format!("{share:.2} % of rows right {of}"),
             (Outputs::Numbers(names), _) => {
                 let (error, samples) = (self.distance / self.known as f64, counted(self.known, "sample"));
-                format!("mean absolute error of {} {error:.6} ({samples})", names.join(", "))
+                format!("mean absolute error of {} {} ({samples})", names.join(", "), digits(error))
             }
         })
     }

@@ -42,6 +42,10 @@ pub trait Watcher {
 
     /// Something else is so far: parts done, parts in all, and what it is.
     fn advanced(&self, _done: u64, _all: u64, _what: &str) {}
+
+    /// A part of longer work is so far, from 0 to 1, and what it is. Parts may come after it, and nobody knows how many. Only who
+    /// [looks](Watcher::looks) is told.
+    fn works(&self, _share: f64, _what: &str) {}
 }
 
 impl Watcher for () {}

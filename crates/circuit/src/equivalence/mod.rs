@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::graph::{self, LogicGraph, Prover, Signal, Simulation, SweepEffort};
 use crate::netlist::Netlist;
+use crate::progress::WorkProgress;
 
 pub use automata::equivalent_automata;
 
@@ -29,11 +30,13 @@ pub struct Budget {
     pub conflicts: u64,
     /// Time limit of the whole comparison. Without it the answer is the same on every machine.
     pub time: Option<Duration>,
+    /// Where it is written how far the proof is.
+    pub progress: WorkProgress,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { exhaustive_inputs: 16, conflicts: 200_000, time: None }
+        Budget { exhaustive_inputs: 16, conflicts: 200_000, time: None, progress: WorkProgress::default() }
     }
 }
 
@@ -122,6 +125,7 @@ pub fn equivalent(lhs: &Netlist, rhs: &Netlist, budget: &Budget) -> Result<Equiv
         rhs,
         verdicts: vec![None; lhs.roots().count()],
         deadline: budget.time.map(|time| Instant::now() + time),
+        progress: &budget.progress,
     };
     comparison.simulate();
     comparison.hash();
@@ -161,6 +165,7 @@ struct Comparison<'a> {
     rhs: &'a Netlist,
     verdicts: Vec<Option<Verdict>>,
     deadline: Option<Instant>,
+    progress: &'a WorkProgress,
 }
 
 impl Comparison<'_> {
@@ -199,10 +204,13 @@ impl Comparison<'_> {
     }
 
     fn run_all_patterns(&mut self, inputs: usize) {
-        for root in self.open() {
+        let open = self.open();
+        self.progress.begin("proving", open.len(), None);
+        for root in open {
             if self.is_late() {
                 return;
             }
+            self.progress.step();
             match patterns::all_patterns(self.lhs, self.rhs, root, inputs) {
                 patterns::All::Equal => self.verdicts[root] = Some(Verdict::Proved(Proof::Exhaustive)),
                 patterns::All::Different(inputs) => self.verdicts[root] = Some(Verdict::Different(inputs)),
@@ -224,9 +232,11 @@ impl Comparison<'_> {
         }
         let refutations = (20_000_000 / graph.limit()).clamp(50, 5_000);
         let effort = SweepEffort { conflicts: 1_000.min(conflicts), refutations, deadline: self.deadline };
-        let (graph, _) = graph.swept(Simulation::sources(&graph), effort);
+        let (graph, _) = graph.swept(Simulation::sources(&graph), effort, self.progress);
         let mut prover = Prover::new(self.deadline);
+        self.progress.begin("proving", open.len(), None);
         for (n, &root) in open.iter().enumerate() {
+            self.progress.step();
             let (left, right) = (graph.roots()[2 * n], graph.roots()[2 * n + 1]);
             let verdict = match left == right {
                 true => graph::SolverAnswer::Proved,

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use super::{LogicGraph, Prover, QuickMap, Signal, Simulation, SolverAnswer};
+use crate::progress::WorkProgress;
 
 /// Gates with equal words that a new gate is compared with.
 const CANDIDATES: usize = 6;
@@ -27,7 +28,12 @@ pub(crate) struct SweepEffort {
 
 impl LogicGraph {
     /// The same circuit with nodes of equal function merged. Also returns the patterns, including those added.
-    pub(crate) fn swept(&self, simulation: Simulation, effort: SweepEffort) -> (LogicGraph, Simulation) {
+    pub(crate) fn swept(
+        &self,
+        simulation: Simulation,
+        effort: SweepEffort,
+        progress: &WorkProgress,
+    ) -> (LogicGraph, Simulation) {
         let simulation = simulation.rebased(self);
         let graph = LogicGraph::new(self.sources());
         let prover = Prover::new(effort.deadline);
@@ -43,7 +49,10 @@ impl LogicGraph {
         (0..=self.sources() as u32).for_each(|node| sweep.enter(node));
         let mut signals: Vec<Signal> =
             (0..self.limit() as u32).map(|node| Signal::new(node, false)).collect();
-        for node in self.order() {
+        let order = self.order();
+        progress.begin("comparing", order.len(), Some(self.gates()));
+        for node in order {
+            progress.step();
             let vertex = self.vertex(node);
             let (a, b) = (signals[vertex.a as usize], signals[vertex.b as usize]);
             let signal = sweep.graph.gate(vertex.gate, a, b);

@@ -47,6 +47,7 @@ pub use task::{RepairTask, StartingGrid};
 
 use crate::automaton::Automaton;
 use crate::error::Result;
+use crate::progress::{WorkPart, WorkProgress};
 use bench::Bench;
 use chain::{Champion, Crew, Ground, SearchChain};
 use random::SplitMix;
@@ -83,9 +84,21 @@ pub struct SearchOptions {
     pub time: Option<Duration>,
     /// The seed of everything random.
     pub seed: u64,
+    /// Where it is written how far the search is.
+    pub progress: WorkProgress,
 }
 
 impl SearchOptions {
+    /// Writes down how far a search is: by candidates or, if that is more, by time.
+    fn tell(&self, tried: u64, began: Instant, gates: Option<u64>, wrong: Option<u64>) {
+        if !self.progress.is_watched() {
+            return;
+        }
+        let late = self.time.map_or(0.0, |time| began.elapsed().as_secs_f64() / time.as_secs_f64().max(1e-9));
+        let done = tried.max((late.min(1.0) * self.candidates as f64) as u64);
+        self.progress.show(WorkPart { what: "searching", done, all: self.candidates, gates, wrong });
+    }
+
     /// Total candidates if nothing was wrong after `right` of them: the rest makes the circuit smaller.
     fn after(&self, right: u64) -> u64 {
         self.candidates.min(right + (self.candidates / 4).min(SHRINKING))
@@ -94,7 +107,8 @@ impl SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { candidates: 2_000_000, time: Some(Duration::from_secs(60)), seed: 0 }
+        let time = Some(Duration::from_secs(60));
+        SearchOptions { candidates: 2_000_000, time, seed: 0, progress: WorkProgress::default() }
     }
 }
 
@@ -202,6 +216,7 @@ fn search(
         if is_over() {
             break true;
         }
+        tell(options, done, began, best(&crews));
         let slices = slices(&crews, last - done);
         crews.par_iter_mut().zip(slices).for_each(|(crew, slice)| crew.advance(slice, deadline));
         let champion = best(&crews).clone();
@@ -236,6 +251,13 @@ fn search(
         cut,
         time: began.elapsed(),
     })
+}
+
+/// Tells how far a search is: by candidates or, if that is more, by time.
+fn tell(options: &SearchOptions, tried: u64, began: Instant, best: &Champion) {
+    let known = |number: u64, unknown: u64| (number != unknown).then_some(number);
+    let (gates, wrong) = (known(best.gates as u64, usize::MAX as u64), known(best.wrong, u64::MAX));
+    options.tell(tried, began, gates, wrong);
 }
 
 /// Makes a chain for each start, and more with the same starts: all in one crew if they share an evaluator,

@@ -61,11 +61,11 @@ pub fn simplify_automaton(automaton: &Automaton, options: &SimplifyOptions) -> R
         kept = influential.iter().map(|&channel| kept[channel]).collect();
         smaller = smaller.restricted(&influential);
     };
-    let mut equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof)?;
+    let mut equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof())?;
     if !equivalence.is_proved() {
         // Each round was proved, but the whole was not, within the budget.
         (kept, smaller) = (first, structural);
-        equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof)?;
+        equivalence = equivalent_automata(&original, &smaller, &kept, &options.proof())?;
         report.stages.push(measure("cone of influence", &smaller.cell, &clock));
         report.unproved = smaller.cell.outputs.iter().map(|output| output.name.clone()).collect();
     }

@@ -37,6 +37,7 @@ use crate::equivalence::{Budget, equivalent};
 use crate::error::Result;
 use crate::graph::LogicGraph;
 use crate::netlist::Netlist;
+use crate::progress::WorkProgress;
 
 pub use automaton::{SimplifiedAutomaton, simplify_automaton};
 pub use report::{Report, SimplifyStage};
@@ -54,6 +55,8 @@ pub struct SimplifyOptions {
     pub proof: Budget,
     /// What is known about the initial states of an automaton; unused for netlists.
     pub start: Start,
+    /// Where it is written how far the simplification and its proof are.
+    pub progress: WorkProgress,
 }
 
 impl Default for SimplifyOptions {
@@ -64,7 +67,15 @@ impl Default for SimplifyOptions {
             conflicts: 1_000,
             proof: Budget { time: minute, ..Budget::default() },
             start: Start::Any,
+            progress: WorkProgress::default(),
         }
+    }
+}
+
+impl SimplifyOptions {
+    /// The budget for the proof, which tells of itself where the simplification does.
+    fn proof(&self) -> Budget {
+        Budget { progress: self.progress.clone(), ..self.proof.clone() }
     }
 }
 
@@ -107,6 +118,7 @@ fn simplify_by(netlist: &Netlist, options: &SimplifyOptions, library: &Library) 
     let mut script = Script {
         library,
         clock: &clock,
+        progress: options.progress.clone(),
         conflicts: options.conflicts,
         stages,
         patterns: None,
@@ -114,14 +126,14 @@ fn simplify_by(netlist: &Netlist, options: &SimplifyOptions, library: &Library) 
     };
     let mut result = script.run(graph).write(netlist);
     let (out_of_time, mut stages) = (clock.is_over(), script.stages);
-    let mut equivalence = equivalent(netlist, &result, &options.proof)?;
+    let mut equivalence = equivalent(netlist, &result, &options.proof())?;
     let unproved = equivalence.unproved();
     if !unproved.is_empty() {
         result = fallback::with_original(&read, &result, &unproved);
         if measure("", &result, &clock).gates > stages[1].gates {
             result = read;
         }
-        equivalence = equivalent(netlist, &result, &options.proof)?;
+        equivalence = equivalent(netlist, &result, &options.proof())?;
     }
     stages.push(measure("prove", &result, &clock));
     let unproved = unproved.into_iter().map(|root| fallback::name(&result, root)).collect();

@@ -11,6 +11,7 @@ use super::search::{Divisors, Expression, SearchTarget};
 use super::taste::Taste;
 use crate::gate::Gate;
 use crate::graph::{LogicGraph, Prover, QuickMap, Signal, Simulation, SolverAnswer};
+use crate::progress::WorkProgress;
 
 /// How much to search.
 #[derive(Clone, Copy)]
@@ -39,10 +40,13 @@ pub(super) fn resubstitute(
     depth: SearchDepth,
     taste: &mut Taste,
     futile: &mut Futile,
-    clock: &Deadline,
+    (clock, progress): (&Deadline, &WorkProgress),
 ) {
+    let order = graph.order();
+    progress.begin("expressing", order.len(), Some(graph.gates()));
     let mut pass = ResubstitutionPass { graph, simulation, depth, taste, futile, clock };
-    for node in pass.graph.order().into_iter().rev() {
+    for node in order.into_iter().rev() {
+        progress.step();
         for _ in 0..depth.attempts {
             if clock.is_over() {
                 return;

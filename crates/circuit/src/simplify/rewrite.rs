@@ -9,16 +9,26 @@ use super::library::Library;
 use super::proposal::SmallCircuit;
 use super::taste::Taste;
 use crate::graph::{LogicGraph, Signal};
+use crate::progress::WorkProgress;
 
 /// Cuts tried per gate.
 const CUTS: usize = 24;
 
 /// Rewrites every gate once if that saves gates.
-pub(super) fn rewrite(graph: &mut LogicGraph, library: &Library, taste: &mut Taste, clock: &Deadline) {
-    for node in graph.order() {
+pub(super) fn rewrite(
+    graph: &mut LogicGraph,
+    library: &Library,
+    taste: &mut Taste,
+    clock: &Deadline,
+    progress: &WorkProgress,
+) {
+    let order = graph.order();
+    progress.begin("rewriting", order.len(), Some(graph.gates()));
+    for node in order {
         if clock.is_over() {
             return;
         }
+        progress.step();
         if !graph.is_gate(node) {
             continue;
         }

@@ -10,6 +10,7 @@ use super::resubstitute::{Futile, SearchDepth, resubstitute};
 use super::rewrite::rewrite;
 use super::taste::Taste;
 use crate::graph::{LogicGraph, Simulation, SweepEffort};
+use crate::progress::WorkProgress;
 
 /// Most rounds without success.
 const MOST_PATIENCE: usize = 40;
@@ -20,6 +21,7 @@ const WAYS: u64 = 4;
 pub(super) struct Script<'a> {
     pub(super) library: &'a Library,
     pub(super) clock: &'a Deadline,
+    pub(super) progress: WorkProgress,
     pub(super) conflicts: u64,
     pub(super) stages: Vec<SimplifyStage>,
     /// Patterns, including those that earlier passes added.
@@ -72,7 +74,10 @@ impl Script<'_> {
     fn shake(&mut self, graph: LogicGraph) -> LogicGraph {
         let ways = if patience(&graph) == MOST_PATIENCE { WAYS } else { 1 };
         let shaken = (0..ways).into_par_iter().map(|way| {
-            let mut script = Script { stages: vec![], patterns: None, futile: Futile::default(), ..*self };
+            // The first one tells of itself for all.
+            let progress = if way == 0 { self.progress.clone() } else { WorkProgress::default() };
+            let (patterns, futile) = (None, Futile::default());
+            let mut script = Script { stages: vec![], patterns, futile, progress, ..*self };
             let graph = script.shake_one_way(graph.clone(), way);
             (graph, script.stages)
         });
@@ -104,12 +109,13 @@ impl Script<'_> {
     }
 
     fn round(&mut self, mut graph: LogicGraph, mut rewriting: Taste, mut expressing: Taste) -> LogicGraph {
-        rewrite(&mut graph, self.library, &mut rewriting, self.clock);
+        rewrite(&mut graph, self.library, &mut rewriting, self.clock, &self.progress);
         self.note("rewrite", &graph);
         graph = graph.compacted();
         let mut simulation = self.patterns(&graph).run_all(&graph);
         let depth = self.depth(&graph, &simulation);
-        resubstitute(&mut graph, &mut simulation, depth, &mut expressing, &mut self.futile, self.clock);
+        let watch = (self.clock, &self.progress);
+        resubstitute(&mut graph, &mut simulation, depth, &mut expressing, &mut self.futile, watch);
         self.note("resubstitute", &graph);
         self.patterns = Some(simulation);
         // In a large circuit, the equal nodes that the passes leave are not worth another search.
@@ -119,7 +125,7 @@ impl Script<'_> {
     fn sweep(&mut self, graph: LogicGraph) -> LogicGraph {
         let refutations = (20_000_000 / graph.limit()).clamp(50, 5_000);
         let effort = SweepEffort { conflicts: self.conflicts, refutations, deadline: self.clock.deadline() };
-        let (graph, patterns) = graph.swept(self.patterns(&graph), effort);
+        let (graph, patterns) = graph.swept(self.patterns(&graph), effort, &self.progress);
         self.patterns = Some(patterns);
         self.note("sweep", &graph);
         graph

@@ -69,7 +69,7 @@ pub(super) fn equal_channels(
     for (channel, leader) in leaders.iter().enumerate() {
         claimed.outputs[channel].wire = leader.map_or(never, |leader| stepped.outputs[leader].wire);
     }
-    match equivalent(&stepped, &claimed, &options.proof)?.is_proved() {
+    match equivalent(&stepped, &claimed, &options.proof())?.is_proved() {
         true => Ok(leaders),
         false => Ok((0..channels).map(Some).collect()),
     }
@@ -79,7 +79,8 @@ pub(super) fn equal_channels(
 fn next_values(automaton: &Automaton, leaders: &[Option<usize>], options: &SimplifyOptions) -> Vec<Signal> {
     let mut graph = LogicGraph::of(&substituted(automaton, leaders).cell);
     let effort = SweepEffort { conflicts: options.conflicts, refutations: 2_000, deadline: None };
-    (graph, _) = graph.swept(Simulation::sources(&graph), effort);
+    let progress = &options.progress;
+    (graph, _) = graph.swept(Simulation::sources(&graph), effort, progress);
     graph.roots().to_vec()
 }
 

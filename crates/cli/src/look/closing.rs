@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use farad::run::shell_word;
 
+use super::wrap::columns_of_stderr;
 use super::{COMMAND, HEADING, Talk, paint};
 
+/// Letters of a title, with the space behind it.
+const TITLE: usize = 10;
 /// Names of files in a line at most.
 const NAMED: usize = 8;
 
@@ -42,7 +45,7 @@ impl<'a> Closing<'a> {
         self
     }
 
-    fn lines(&self) -> Vec<(&'static str, String)> {
+    fn lines(&self, columns: Option<usize>) -> Vec<(&'static str, String)> {
         let mut lines = vec![];
         let run = shown(self.folder);
         if self.folder.join("report.md").is_file() {
@@ -60,13 +63,24 @@ impl<'a> Closing<'a> {
                 lines.push((title, format!("{}: {}", run.join(folder).display(), listed(&names))));
             }
         }
-        let width = self.next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+        lines.extend(self.commands(columns.unwrap_or(usize::MAX)));
+        lines
+    }
+
+    /// What to try: commands beside what they do or, where there is no room, above it.
+    fn commands(&self, columns: usize) -> Vec<(&'static str, String)> {
+        let widest = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max();
+        let width = widest(&mut self.next.iter().map(|(command, _)| &**command)).unwrap_or(0);
+        let about = widest(&mut self.next.iter().map(|(_, does)| *does)).unwrap_or(0);
+        let fits = TITLE + width + 2 + about <= columns;
+        let mut lines = vec![];
         for (n, (command, does)) in self.next.iter().enumerate() {
+            let (title, painted) = (if n == 0 { "next" } else { "" }, paint(COMMAND, command));
             let room = " ".repeat(width - command.chars().count());
-            lines.push((
-                if n == 0 { "next" } else { "" },
-                format!("{}{room}  {does}", paint(COMMAND, command)),
-            ));
+            match fits {
+                true => lines.push((title, format!("{painted}{room}  {does}"))),
+                false => lines.extend([(title, painted), ("", format!("  {does}"))]),
+            }
         }
         lines
     }
@@ -95,7 +109,7 @@ impl Talk {
 
     /// A training is over.
     pub fn ends(self, closing: &Closing) {
-        closing.lines().into_iter().for_each(|(title, text)| self.fact(title, text));
+        closing.lines(columns_of_stderr()).into_iter().for_each(|(title, text)| self.fact(title, text));
     }
 
     /// A title and what there is to say about it.
@@ -103,7 +117,7 @@ impl Talk {
         self.say(format!(
             "{}{} {text}",
             paint(HEADING, title),
-            " ".repeat(9usize.saturating_sub(title.len()))
+            " ".repeat((TITLE - 1).saturating_sub(title.len()))
         ));
     }
 }
@@ -168,6 +182,21 @@ mod tests {
         assert_eq!(callable(Path::new("/my tools/farad")), "'/my tools/farad'");
         let closing = Closing::new(Path::new("sp ace/run 1")).next("export RUN --out RUN/c", "");
         assert!(closing.next[0].0.ends_with("export 'sp ace/run 1' --out 'sp ace/run 1'/c"));
+    }
+
+    #[test]
+    fn narrow_terminals_have_commands_above_what_they_do() {
+        let closing =
+            Closing::new(Path::new("runs/life-5")).next("eval RUN", "judge again").next("runs", "all runs");
+        let plain = |columns: usize| {
+            let lines = closing.commands(columns).into_iter();
+            lines
+                .map(|(title, text)| (title, anstream::adapter::strip_str(&text).to_string()))
+                .collect::<Vec<_>>()
+        };
+        let (wide, narrow) = (plain(1_000), plain(30));
+        assert!(wide.len() == 2 && wide[1].1.ends_with("  all runs"), "{wide:?}");
+        assert_eq!((narrow.len(), &narrow[1], narrow[2].0), (4, &("", "  judge again".to_string()), ""));
     }
 
     #[test]

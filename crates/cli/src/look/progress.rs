@@ -12,6 +12,11 @@ const SELDOM: Duration = Duration::from_secs(10);
 /// Lines that tell of another tenth come at most so often.
 const OFTEN: Duration = Duration::from_secs(2);
 
+/// What of a bar is done, where it ends, and what is left.
+const FILLED: &str = "━╸─";
+/// Steps of a bar that shows a share.
+const FINE: u64 = 1_000;
+
 /// What shows how far a job is. Dropping it takes the bar away.
 pub struct JobProgress(BarKind);
 
@@ -57,6 +62,18 @@ impl JobProgress {
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}  {wide_msg}").expect("a fixed text"));
         bar.set_message(what.to_string());
         JobProgress(BarKind::Bar(DrawnBar::new(bar)))
+    }
+
+    /// A part of the work is so far, from 0 to 1, and what it is: a bar in the place of the sign.
+    pub fn works(&self, share: f64, what: &str) {
+        let BarKind::Bar(DrawnBar { bar, .. }) = &self.0 else { return };
+        if bar.length().is_none() {
+            let style = format!("{} {{elapsed}}  {{wide_msg}}", bar_template());
+            bar.set_style(ProgressStyle::with_template(&style).expect("a fixed text").progress_chars(FILLED));
+            bar.set_length(FINE);
+        }
+        bar.set_position((share.clamp(0.0, 1.0) * FINE as f64) as u64);
+        bar.set_message(what.to_string());
     }
 
     /// This many steps are done. What is known is said if it is time to.
@@ -118,17 +135,21 @@ impl Drop for JobProgress {
 /// A bar that is drawn once it is among others.
 pub(super) fn bar(steps: u64, done: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
-    let color = if colored_errors() { ".green/dim" } else { "" };
     // What matters least comes last: narrow terminals cut it off.
-    let style = format!("{{bar:20{color}}} {{human_pos}}/{{human_len}}  {{left}} left  {{wide_msg}}");
+    let style = format!("{} {{human_pos}}/{{human_len}}  {{left}} left  {{wide_msg}}", bar_template());
     let left = |state: &ProgressState, line: &mut dyn std::fmt::Write| {
         let _ = write!(line, "{}", duration(Duration::from_secs(state.eta().as_secs())));
     };
     let style = ProgressStyle::with_template(&style).expect("a fixed text").with_key("left", left);
-    bar.set_style(style.progress_chars("━╸─"));
+    bar.set_style(style.progress_chars(FILLED));
     bar.set_position(done);
     bar.reset_eta();
     bar
+}
+
+/// The bar itself, in its colors.
+fn bar_template() -> String {
+    format!("{{bar:20{}}}", if colored_errors() { ".green/dim" } else { "" })
 }
 
 /// When a line is due, and what it says.

@@ -175,7 +175,10 @@ fn numbers_are_predicted_in_their_units() {
     assert!(said[0]["target"] == "435000" && said[1].get("target").is_none());
     let told = String::from_utf8(output.stderr).unwrap();
     let error = (said[0]["value"].as_f64().unwrap() - 435_000.0).abs();
-    assert!(told.contains(&format!("mean absolute error of price {error:.6} (1 sample)")), "{told}");
+    assert!(
+        told.contains(&format!("mean absolute error of price {} (1 sample)", farad::run::number(error))),
+        "{told}"
+    );
     assert!(folder.succeed("predict run --data new.csv --quiet").starts_with("sample "));
     // A run of an earlier version has no columns; its data have them.
     let path = folder.path("run/config.toml");

@@ -128,7 +128,8 @@ Farad.Chart = class {
     this.paintAxes(context, color);
     context.save();
     context.beginPath();
-    context.rect(box.x, box.y - 2, box.width, box.height + 4);
+    // Points at the ends are whole; lines of a part of a run end a little beside it.
+    context.rect(box.x - 4, box.y - 4, box.width + 8, box.height + 8);
     context.clip();
     this.visible().filter((line) => line.low).forEach((line) => this.paintBand(context, line, color));
     this.visible().forEach((line) => this.paintLine(context, line, color));

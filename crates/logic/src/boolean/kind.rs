@@ -63,8 +63,8 @@ impl TrainingKind for BooleanTables {
         Ok(Box::new(ReadyBoolean::new(settings, asked.device_of(run)?)?))
     }
 
-    fn judge(&self, run: &Run, _: &Asked, _: &Device) -> farad::Result<Outcome> {
-        let verdict = report::judge(run)?;
+    fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> farad::Result<Outcome> {
+        let verdict = report::judge(run, asked.watcher)?;
         Ok(Outcome::new(verdict.json(), verdict.sentence()))
     }
 

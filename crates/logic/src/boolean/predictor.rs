@@ -17,7 +17,7 @@ pub struct FunctionInUse {
 impl FunctionInUse {
     /// From a run: the circuit that `farad eval` judges.
     pub fn of(run: &Run) -> Result<FunctionInUse> {
-        let netlist = simplified(run)?;
+        let netlist = simplified(run, &())?;
         let targets: Vec<String> = netlist.outputs.iter().map(|output| output.name.clone()).collect();
         let columns = netlist.inputs.clone();
         let inputs =

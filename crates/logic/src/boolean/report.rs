@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Value, count, counted, json};
+use farad::train::Watcher;
 use farad_circuit::equivalence::Budget;
 use farad_circuit::simplify::{SimplifyOptions, simplify};
 use farad_circuit::{Circuit, Drawing, Netlist, Simulator, Statistics};
@@ -15,6 +16,7 @@ use super::patch::patch;
 use super::table::{BitRows, TruthTable};
 use super::trainee::LearnedFunction;
 use crate::error::Result;
+use crate::watched;
 
 /// The results of a run's circuit.
 pub struct BooleanVerdict {
@@ -94,7 +96,7 @@ impl BooleanVerdict {
 }
 
 /// Corrects, simplifies and judges the kept circuit of a run.
-pub fn judge(run: &Run) -> Result<BooleanVerdict> {
+pub fn judge(run: &Run, watcher: &dyn Watcher) -> Result<BooleanVerdict> {
     let learned = LearnedFunction::of(run)?;
     let settings = &learned.settings;
     let table = TruthTable::read(Path::new(&settings.data), &settings.target)?;
@@ -108,9 +110,10 @@ pub fn judge(run: &Run) -> Result<BooleanVerdict> {
         false => (learned.netlist.clone(), 0),
     };
     let time = Some(Duration::from_secs(settings.simplify_seconds));
-    let options =
-        SimplifyOptions { time, proof: Budget { time, ..Budget::default() }, ..SimplifyOptions::default() };
-    let smaller = simplify(&netlist, &options)?;
+    let smaller = watched(watcher, "", |progress| {
+        let (proof, progress) = (Budget { time, ..Budget::default() }, progress.clone());
+        simplify(&netlist, &SimplifyOptions { time, proof, progress, ..SimplifyOptions::default() })
+    })?;
     let held_back = match &held {
         Some(held) => Some((held.count, held.count - wrong(&smaller.netlist, held)?)),
         None => None,
@@ -135,7 +138,7 @@ const RAW: &str = "circuits/circuit.json";
 const SIMPLIFIED: &str = "circuits/simplified.json";
 
 /// The simplified circuit of a run: from its file if it belongs to this network, otherwise recomputed.
-pub fn simplified(run: &Run) -> Result<Netlist> {
+pub fn simplified(run: &Run, watcher: &dyn Watcher) -> Result<Netlist> {
     let read = |name: &str| std::fs::read_to_string(run.path().join(name)).ok();
     let stored = read(SIMPLIFIED).filter(|_| {
         let learned = LearnedFunction::of(run).map(|learned| text(&learned.netlist));
@@ -143,7 +146,7 @@ pub fn simplified(run: &Run) -> Result<Netlist> {
     });
     match stored.and_then(|text| Circuit::from_json(&text).ok()) {
         Some(Circuit::Netlist(netlist)) => Ok(netlist),
-        _ => Ok(judge(run)?.simplified),
+        _ => Ok(judge(run, watcher)?.simplified),
     }
 }
 
@@ -152,8 +155,8 @@ fn text(netlist: &Netlist) -> String {
 }
 
 /// Judges, and writes circuits, plots and the report to the run's folder.
-pub fn conclude(run: &Run) -> Result<BooleanVerdict> {
-    let verdict = judge(run)?;
+pub fn conclude(run: &Run, watcher: &dyn Watcher) -> Result<BooleanVerdict> {
+    let verdict = judge(run, watcher)?;
     let circuits =
         [(LEARNED, &verdict.learned.netlist), (RAW, &verdict.netlist), (SIMPLIFIED, &verdict.simplified)];
     for (name, netlist) in circuits {

@@ -251,8 +251,8 @@ impl Trainee for Learner {
         "now simplifying and proving the circuit".into()
     }
 
-    fn conclude(&mut self, run: &Run, _: &TrainingSummary, _: &dyn Watcher) -> farad::Result<Outcome> {
-        let verdict = report::conclude(run)?;
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
+        let verdict = report::conclude(run, watcher)?;
         Ok(Outcome::new(verdict.json(), verdict.sentence())
             .next("export RUN --format verilog --out RUN/verilog", "use the circuit elsewhere")
             .next("inspect RUN", "what it is made of"))

@@ -84,7 +84,7 @@ impl TrainingKind for Classifiers {
         if timed && !ClassifierSettings::of(run)?.task_kind().is_picture() {
             return Err(Error::SpeedOfTable.into());
         }
-        let verdict = report::judge(run)?;
+        let verdict = report::judge(run, asked.watcher)?;
         let mut outcome = Outcome::new(verdict.json(), verdict.sentence());
         if timed {
             let speed = speed(&verdict)?;
@@ -203,6 +203,9 @@ struct ReadyClassifier {
     trainer: ClassifierTrainer,
 }
 
+/// Validations of a training that has fewer epochs.
+const LEAST_VALIDATIONS: u64 = 4;
+
 impl ReadyClassifier {
     /// Fails here if the network cannot be built, or if the device cannot hold it.
     fn new(
@@ -214,7 +217,13 @@ impl ReadyClassifier {
         settings.device = device.name().to_string();
         // From here on, the validation interval is a number of steps, and the run records it.
         if settings.course.evaluate_every == 0 {
-            settings.course.evaluate_every = ClassifierTrainer::epoch_of(&settings, &data.train);
+            // A short training gets several validations, so that it has a curve.
+            let epoch = ClassifierTrainer::epoch_of(&settings, &data.train);
+            let all = match settings.updates {
+                0 => epoch * settings.epochs as u64,
+                updates => updates as u64,
+            };
+            settings.course.evaluate_every = epoch.min(all.div_ceil(LEAST_VALIDATIONS)).max(1);
         }
         let trainer = ClassifierTrainer::new(&settings, &data, device)?.in_group(group)?;
         Ok(ReadyClassifier { settings, data, trainer })

@@ -42,7 +42,7 @@ impl CircuitInUse {
                 (raw, Some(learned.netlist_with_counts()?))
             }
             stored => {
-                let small = stored.map_or_else(|| report::simplified(run, &learned), Ok)?;
+                let small = stored.map_or_else(|| report::simplified(run, &learned, &()), Ok)?;
                 // The learned circuit counts votes, too, and gives the same class.
                 let same = small.proved && repaired.is_none() && learned.settings.head != "cut";
                 let counted = same.then(|| learned.netlist_with_counts()).transpose()?;

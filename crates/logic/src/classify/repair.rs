@@ -11,7 +11,7 @@
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
 use farad_circuit::repair::{self as search, Reading, RepairedClassifier, SearchOptions, Suggestion};
-use farad_circuit::{GateNode, Netlist, Statistics, Wire};
+use farad_circuit::{GateNode, Netlist, Statistics, Wire, WorkProgress};
 use serde::{Deserialize, Serialize};
 
 use super::data::{ClassifierData, HostSamples};
@@ -22,6 +22,7 @@ use super::smaller::{CircuitForm, SMALL, smaller};
 use crate::error::Result;
 use crate::network::{LogicNetwork, NetworkBlock};
 use crate::repair::Effort;
+use crate::watched;
 
 /// Most training samples that the search uses.
 const MOST_SAMPLES: usize = 1 << 16;
@@ -139,20 +140,24 @@ pub fn repair(
     let former = stored(run, &netlist).filter(|_| which == ClassifierSelection::Again);
     let before = match report::stored(run, &netlist, former.as_ref()) {
         Some(stored) => stored,
-        None => smaller(&learned, &report::form(&learned, former.as_ref(), Some(&data))?)?,
+        None => {
+            let form = report::form(&learned, former.as_ref(), Some(&data))?;
+            watched(watcher, "", |progress| smaller(&learned, &form, progress))?
+        }
     };
     if which == ClassifierSelection::Small && Statistics::of(&before.netlist).active > SMALL {
         return Ok(nothing);
     }
     watcher.advanced(1, 2, "repairing");
     let (form, suggestions) = begin(&learned, former.as_ref(), &before.netlist, &data)?;
-    let found = run_search(&learned, &form, &suggestions, &data, effort)?;
+    let found =
+        watched(watcher, "", |progress| run_search(&learned, &form, &suggestions, &data, effort, progress))?;
     let RepairedClassifier { candidates, cut, .. } = found;
     let form = match form {
         CircuitForm::Votes { of, .. } => CircuitForm::Votes { netlist: found.netlist, of },
         CircuitForm::Number(_) => CircuitForm::Number(found.netlist),
     };
-    let after = smaller(&learned, &form)?;
+    let after = watched(watcher, "", |progress| smaller(&learned, &form, progress))?;
     let judged = |part: &HostSamples| -> Result<[f64; 2]> {
         Ok([share(&learned, &before.netlist, part)?, share(&learned, &after.netlist, part)?])
     };
@@ -205,6 +210,7 @@ fn run_search(
     suggestions: &[Suggestion],
     data: &ClassifierData,
     effort: &Effort,
+    progress: &WorkProgress,
 ) -> Result<RepairedClassifier> {
     let thresholds = learned.network.encoding().levels()?;
     let samples = |part: &HostSamples| search::PanelSamples {
@@ -225,7 +231,8 @@ fn run_search(
     };
     let circuit = search::ClassifierCircuit { netlist: form.netlist(), reading, suggestions };
     let seed = (learned.settings.seed as u64).wrapping_add(effort.seed);
-    let options = SearchOptions { candidates: effort.candidates, time: effort.time, seed };
+    let (candidates, time, progress) = (effort.candidates, effort.time, progress.clone());
+    let options = SearchOptions { candidates, time, seed, progress };
     Ok(search::repair_classifier(&circuit, &train, &validation, &options)?)
 }
 

@@ -9,6 +9,7 @@ use farad::fit::samples::{self, JudgedSample};
 use farad::run::{
     Chart, Conclusion, Events, LogTable, Page, Run, Series, Sheet, Value, count, counted, json,
 };
+use farad::train::Watcher;
 use farad_circuit::{Circuit, Drawing, LookupTables, Netlist, Simulator, Statistics};
 
 use super::data::{ClassifierData, HostSamples, Levels};
@@ -18,7 +19,7 @@ use super::reads;
 use super::repair::{self, ClassifierRepairNote, StoredRepair};
 use super::smaller::{CircuitForm, Smaller, smaller};
 use crate::error::Result;
-use crate::histogram;
+use crate::{histogram, watched};
 
 /// The results of a run's circuit.
 pub struct ClassifierVerdict {
@@ -131,14 +132,17 @@ pub fn classify(netlist: &Netlist, thresholds: &[f32], part: &HostSamples) -> Re
 }
 
 /// Simplifies and judges the kept circuit of a run.
-pub fn judge(run: &Run) -> Result<ClassifierVerdict> {
+pub fn judge(run: &Run, watcher: &dyn Watcher) -> Result<ClassifierVerdict> {
     let learned = LearnedClassifier::of(run)?;
     let data = ClassifierData::open(&mut learned.settings.clone())?;
     let netlist = learned.netlist()?;
     let repaired = repair::stored(run, &netlist);
     let small = match stored(run, &netlist, repaired.as_ref()) {
         Some(stored) => stored,
-        None => smaller(&learned, &form(&learned, repaired.as_ref(), Some(&data))?)?,
+        None => {
+            let form = form(&learned, repaired.as_ref(), Some(&data))?;
+            watched(watcher, "", |progress| smaller(&learned, &form, progress))?
+        }
     };
     let thresholds = learned.network.encoding().levels()?;
     let confusion = |part: &HostSamples, seen: &[usize]| {
@@ -265,7 +269,7 @@ pub(super) fn netlist_in(text: &str) -> Option<Netlist> {
 
 /// The simplified circuit of a run: from its file if it belongs to this circuit, otherwise recomputed. For
 /// that, a cut head needs the run's data.
-pub fn simplified(run: &Run, learned: &LearnedClassifier) -> Result<Smaller> {
+pub fn simplified(run: &Run, learned: &LearnedClassifier, watcher: &dyn Watcher) -> Result<Smaller> {
     let netlist = learned.netlist()?;
     let repaired = repair::stored(run, &netlist);
     match stored(run, &netlist, repaired.as_ref()) {
@@ -273,7 +277,8 @@ pub fn simplified(run: &Run, learned: &LearnedClassifier) -> Result<Smaller> {
         None => {
             let open = || ClassifierData::open(&mut learned.settings.clone());
             let data = is_cut(learned, repaired.as_ref()).then(open).transpose()?;
-            smaller(learned, &form(learned, repaired.as_ref(), data.as_ref())?)
+            let form = form(learned, repaired.as_ref(), data.as_ref())?;
+            watched(watcher, "", |progress| smaller(learned, &form, progress))
         }
     }
 }
@@ -289,8 +294,8 @@ pub(super) fn hash(texts: &[&str]) -> u64 {
 }
 
 /// Judges, and writes circuits, plots and the report to the run's folder.
-pub fn conclude(run: &Run) -> Result<ClassifierVerdict> {
-    let verdict = judge(run)?;
+pub fn conclude(run: &Run, watcher: &dyn Watcher) -> Result<ClassifierVerdict> {
+    let verdict = judge(run, watcher)?;
     write(run, &verdict.netlist, verdict.repaired.as_ref(), &verdict.smaller())?;
     run.write_file("circuits/gates.csv", Statistics::of(&verdict.netlist).csv().as_bytes())?;
     plots(run, &verdict)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use farad_circuit::equivalence::Budget;
 use farad_circuit::simplify::{SimplifyOptions, simplify};
-use farad_circuit::{Netlist, Statistics};
+use farad_circuit::{Netlist, Statistics, WorkProgress};
 
 use super::cut::{Ballots, deciding};
 use super::data::ClassifierData;
@@ -88,8 +88,8 @@ impl CircuitForm {
 }
 
 /// Makes a network's circuit smaller.
-pub fn smaller(learned: &LearnedClassifier, form: &CircuitForm) -> Result<Smaller> {
-    let small = Simplifier { options: options(learned), order: BitOrder::of(learned)? };
+pub fn smaller(learned: &LearnedClassifier, form: &CircuitForm, progress: &WorkProgress) -> Result<Smaller> {
+    let small = Simplifier { options: options(learned, progress), order: BitOrder::of(learned)? };
     let mut made = match form {
         CircuitForm::Votes { netlist, of } => {
             let (simple, proved, out_of_time) = small.run(netlist)?;
@@ -121,9 +121,10 @@ pub fn smaller(learned: &LearnedClassifier, form: &CircuitForm) -> Result<Smalle
     Ok(made)
 }
 
-fn options(learned: &LearnedClassifier) -> SimplifyOptions {
+fn options(learned: &LearnedClassifier, progress: &WorkProgress) -> SimplifyOptions {
     let time = Some(Duration::from_secs(learned.settings.simplify_seconds as u64));
-    SimplifyOptions { time, proof: Budget { time, ..Budget::default() }, ..SimplifyOptions::default() }
+    let (proof, progress) = (Budget { time, ..Budget::default() }, progress.clone());
+    SimplifyOptions { time, proof, progress, ..SimplifyOptions::default() }
 }
 
 /// Which input bits imply others: of two thresholds of a number, the higher one is never reached alone.

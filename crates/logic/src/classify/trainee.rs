@@ -244,7 +244,7 @@ impl Trainee for Classifier {
         if let Some(which) = which {
             repair::repair(run, &Effort::after(self.trainer.steps()), which, watcher)?;
         }
-        let verdict = report::conclude(run)?;
+        let verdict = report::conclude(run, watcher)?;
         let mut outcome = Outcome::new(verdict.json(), verdict.sentence());
         if self.settings.task_kind().is_picture() {
             outcome = outcome.next("eval RUN --speed", "how fast the circuit classifies a sample");

@@ -229,6 +229,7 @@ impl SearchBudget<'_> {
             time: self.options.time.map(left),
             // Every round draws other starts and other changes.
             seed: self.options.seed.wrapping_add(u64::from(round) << 40),
+            progress: self.options.progress.clone(),
         }
     }
 }
@@ -280,7 +281,7 @@ mod tests {
     fn where_a_search_is_stuck_training_begins_again_within_the_same_budget() {
         let (recipe, settings, automaton) = task();
         let circuits = Circuits { learned: &automaton, proposals: &[], simplified: None };
-        let options = SearchOptions { candidates: 6_000, time: None, seed: 1 };
+        let options = SearchOptions { candidates: 6_000, time: None, seed: 1, ..SearchOptions::default() };
         let cpu = Device::cpu();
         let searcher =
             || Searcher { task: super::super::task(&recipe, &settings), device: &cpu, tallies: vec![] };
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn time_and_candidates_are_shared_out() {
-        let options = SearchOptions { candidates: 1_000, time: Some(Duration::from_secs(60)), seed: 5 };
+        let options = SearchOptions { candidates: 1_000, seed: 5, ..SearchOptions::default() };
         let budget = SearchBudget { options: &options, began: Instant::now() };
         let half = budget.part(0, 0, 2);
         assert_eq!((half.candidates, half.seed), (500, 5));

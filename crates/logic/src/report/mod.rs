@@ -17,7 +17,8 @@ pub(crate) use pictures::last_frame;
 pub use proof::SimplifyPass;
 
 use farad::run::{Conclusion, Run, Value, count, counted, json};
-use farad_circuit::{Automaton, Statistics};
+use farad::train::Watcher;
+use farad_circuit::{Automaton, Statistics, WorkProgress};
 use rayon::prelude::*;
 
 use crate::error::Result;
@@ -25,6 +26,7 @@ use crate::evaluate::{Evaluation, Examination};
 use crate::recipe::Trial;
 use crate::repair::RepairNote;
 use crate::train::{LearnedAutomata, LearnedCircuit};
+use crate::watched;
 use proof::SimplifiedNote;
 pub(crate) use proof::{hash, text};
 
@@ -93,12 +95,29 @@ impl SeedVerdict {
 }
 
 /// Judges the kept circuits of a run, all seeds. Reuses earlier simplifications and proofs.
-pub fn judge(run: &Run) -> Result<Vec<SeedVerdict>> {
+pub fn judge(run: &Run, watcher: &dyn Watcher) -> Result<Vec<SeedVerdict>> {
     let learned = LearnedAutomata::of(run)?;
-    learned.circuits.par_iter().map(|circuit| judge_one(run, &learned, circuit)).collect()
+    let circuits = &learned.circuits;
+    watched(watcher, "", |progress| {
+        if let [circuit] = &circuits[..] {
+            return Ok(vec![judge_one(run, &learned, circuit, progress)?]);
+        }
+        progress.begin("simplifying and proving the circuits of all seeds", circuits.len(), None);
+        let judged = circuits.par_iter().map(|circuit| {
+            let verdict = judge_one(run, &learned, circuit, &WorkProgress::default());
+            progress.step();
+            verdict
+        });
+        judged.collect()
+    })
 }
 
-fn judge_one(run: &Run, learned: &LearnedAutomata, circuit: &LearnedCircuit) -> Result<SeedVerdict> {
+fn judge_one(
+    run: &Run,
+    learned: &LearnedAutomata,
+    circuit: &LearnedCircuit,
+    progress: &WorkProgress,
+) -> Result<SeedVerdict> {
     let configuration = &learned.configuration;
     let examination = Examination {
         recipe: &configuration.recipe,
@@ -107,7 +126,7 @@ fn judge_one(run: &Run, learned: &LearnedAutomata, circuit: &LearnedCircuit) -> 
         seed: circuit.seed,
     };
     let evaluation = examination.evaluate()?;
-    let simplified = SimplifiedNote::of(run, circuit)?;
+    let simplified = SimplifiedNote::of(run, circuit, progress)?;
     let before = Statistics::of(&circuit.automaton.cell);
     let after = Statistics::of(&simplified.automaton.cell);
     Ok(SeedVerdict {
@@ -134,8 +153,8 @@ pub(crate) fn trained(learned: &LearnedAutomata) -> Trial {
 }
 
 /// Judges, and writes circuits, plots and the report to the run's folder.
-pub fn conclude(run: &Run) -> Result<Vec<SeedVerdict>> {
-    let verdicts = judge(run)?;
+pub fn conclude(run: &Run, watcher: &dyn Watcher) -> Result<Vec<SeedVerdict>> {
+    let verdicts = judge(run, watcher)?;
     let learned = LearnedAutomata::of(run)?;
     for (circuit, verdict) in learned.circuits.iter().zip(&verdicts) {
         proof::write(run, circuit, verdict)?;
@@ -175,8 +194,8 @@ fn inexact(circuits: &[(usize, usize)]) -> String {
 }
 
 /// The simplified circuit of a seed: from its file if it belongs to this circuit, otherwise recomputed.
-pub fn simplified(run: &Run, circuit: &LearnedCircuit) -> Result<Automaton> {
-    Ok(SimplifiedNote::of(run, circuit)?.automaton)
+pub fn simplified(run: &Run, circuit: &LearnedCircuit, watcher: &dyn Watcher) -> Result<Automaton> {
+    watched(watcher, "", |progress| Ok(SimplifiedNote::of(run, circuit, progress)?.automaton))
 }
 
 /// The simplified circuit of a seed from the run's folder; `None` if there is none, or if it belongs to another

@@ -6,10 +6,24 @@ use farad::run::{Events, Page, Run, count, counted, shell_word};
 use farad::train::settings::SettingsTable as _;
 use farad_circuit::Statistics;
 
-use super::{SeedVerdict, SimplifyPass, yes};
+use super::{SeedVerdict, SimplifyPass, inexact, yes};
 use crate::error::Result;
 use crate::settings::AutomatonSettings;
 use crate::train::{Configuration, LearnedAutomata};
+
+/// What came out, in a sentence.
+fn result(verdicts: &[SeedVerdict]) -> String {
+    let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
+    let proved = verdicts.iter().filter(|verdict| verdict.proved).count();
+    if let [verdict] = verdicts {
+        let (wrong, of) = (verdict.evaluation.wrong, verdict.evaluation.of);
+        let left = counted(verdict.simplified_gates, "gate");
+        let same = if proved == 1 { "proved to do the same" } else { "not proved to do the same" };
+        return format!("{}; simplified to {left}, {same}", inexact(&[(wrong, of)]));
+    }
+    let (of, circuits) = (verdicts.len(), counted(verdicts.len(), "circuit"));
+    format!("{exact} of {circuits} exact, {proved} of {of} proved equal after simplification")
+}
 
 /// The page.
 pub fn text(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> Result<String> {
@@ -17,13 +31,7 @@ pub fn text(run: &Run, learned: &LearnedAutomata, verdicts: &[SeedVerdict]) -> R
     let mut page = Page::new(recipe.name, &recipe.about);
     let events = Events::read(run.events_path())?;
     let (seconds, ranks) = (Events::training_seconds(&events), Events::on_ranks(&events));
-    let exact = verdicts.iter().filter(|verdict| verdict.evaluation.exact).count();
-    let proved = verdicts.iter().filter(|verdict| verdict.proved).count();
-    let of = verdicts.len();
-    page.result(&format!(
-        "{exact} of {} exact, {proved} of {of} proved equal after simplification",
-        counted(of, "circuit")
-    ));
+    page.result(&result(verdicts));
     let topology = recipe.topology.clone();
     page.facts([
         ("updates", count(learned.updates)),

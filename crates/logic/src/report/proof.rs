@@ -5,7 +5,7 @@
 
 use farad::run::Run;
 use farad_circuit::simplify::{SimplifyOptions, SimplifyStage, simplify_automaton};
-use farad_circuit::{Automaton, Circuit};
+use farad_circuit::{Automaton, Circuit, WorkProgress};
 use serde::{Deserialize, Serialize};
 
 use super::SeedVerdict;
@@ -51,10 +51,10 @@ pub struct SimplifiedNote {
 
 impl SimplifiedNote {
     /// For a learned circuit: from the run's folder if it is there, otherwise computed now.
-    pub fn of(run: &Run, circuit: &LearnedCircuit) -> Result<SimplifiedNote> {
+    pub fn of(run: &Run, circuit: &LearnedCircuit, progress: &WorkProgress) -> Result<SimplifiedNote> {
         match stored(run, circuit) {
             Some(stored) => Ok(stored),
-            None => made(circuit),
+            None => made(circuit, progress),
         }
     }
 }
@@ -80,8 +80,9 @@ pub fn write(run: &Run, circuit: &LearnedCircuit, verdict: &SeedVerdict) -> Resu
     Ok(())
 }
 
-fn made(circuit: &LearnedCircuit) -> Result<SimplifiedNote> {
-    let simplified = simplify_automaton(&circuit.automaton, &SimplifyOptions::default())?;
+fn made(circuit: &LearnedCircuit, progress: &WorkProgress) -> Result<SimplifiedNote> {
+    let options = SimplifyOptions { progress: progress.clone(), ..SimplifyOptions::default() };
+    let simplified = simplify_automaton(&circuit.automaton, &options)?;
     let proof = ProofNote {
         circuits: hash(&[text(&circuit.automaton), text(&simplified.automaton)]),
         proved: simplified.equivalence.is_proved(),

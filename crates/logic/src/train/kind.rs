@@ -94,8 +94,8 @@ impl TrainingKind for Automata {
         Ok(Box::new(ReadyAutomaton::new(configuration, &device, asked, from.unwrap_or_default())?))
     }
 
-    fn judge(&self, run: &Run, _: &Asked, _: &Device) -> farad::Result<Outcome> {
-        Ok(report::outcome(&report::judge(run)?))
+    fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> farad::Result<Outcome> {
+        Ok(report::outcome(&report::judge(run, asked.watcher)?))
     }
 
     fn use_instead(&self, run: &Run) -> String {

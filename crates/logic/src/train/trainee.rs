@@ -271,13 +271,13 @@ impl Trainee for Learners {
         Ok(())
     }
 
-    fn conclude(&mut self, run: &Run, _: &TrainingSummary, _: &dyn Watcher) -> farad::Result<Outcome> {
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, watcher: &dyn Watcher) -> farad::Result<Outcome> {
         if self.quick {
             let checks = report::check(run)?;
             report::note(run, &checks)?;
             return Ok(report::glance(&checks).next("eval RUN", "simplify and prove"));
         }
-        let verdicts = report::conclude(run)?;
+        let verdicts = report::conclude(run, watcher)?;
         Ok(report::learned(&self.configuration.recipe, &verdicts))
     }
 }

@@ -3,10 +3,11 @@
 
 use farad::Result;
 use farad::run::{Chart, Conclusion, Events, LogTable, Page, Run, Series, Value, count, counted, json};
-use farad::train::TrainError;
+use farad::train::{TrainError, Watcher};
 use farad_circuit::equivalence::{Budget, equivalent};
 use farad_circuit::repair::{ClassifierCircuit, PanelSamples, Reading, SearchOptions, repair_classifier};
-use farad_circuit::{Circuit, Drawing, Format, Netlist, Statistics, export, simplify};
+use farad_circuit::{Circuit, Drawing, Format, Netlist, Statistics, WorkProgress, export, simplify};
+use farad_logic::watched;
 
 use super::closed_loop::earned;
 use super::lesson_tree::lesson_tree;
@@ -103,18 +104,18 @@ impl ControllerVerdict {
 }
 
 /// The simplified circuit of a run: from its file, or recomputed.
-pub fn simplified(run: &Run) -> Result<Netlist> {
+pub fn simplified(run: &Run, watcher: &dyn Watcher) -> Result<Netlist> {
     match stored(run, SIMPLIFIED) {
         Some(netlist) => Ok(netlist),
-        None => Ok(judge(run)?.simplified),
+        None => Ok(judge(run, watcher)?.simplified),
     }
 }
 
 /// The circuit of a run before simplification: from its file, or recomputed.
-pub fn repaired(run: &Run) -> Result<Netlist> {
+pub fn repaired(run: &Run, watcher: &dyn Watcher) -> Result<Netlist> {
     match stored(run, REPAIRED) {
         Some(netlist) => Ok(netlist),
-        None => Ok(judge(run)?.repaired),
+        None => Ok(judge(run, watcher)?.repaired),
     }
 }
 
@@ -151,16 +152,20 @@ fn learned(run: &Run) -> Result<(Netlist, ObservationCode, u64)> {
 }
 
 /// Repairs, simplifies and judges the circuit of a run; reuses what the run has already written.
-pub fn judge(run: &Run) -> Result<ControllerVerdict> {
+pub fn judge(run: &Run, watcher: &dyn Watcher) -> Result<ControllerVerdict> {
     let settings = ControllerSettings::of(run)?;
     let (learned, code, updates) = learned(run)?;
     let (repaired, simplified) = match (stored(run, REPAIRED), stored(run, SIMPLIFIED)) {
         (Some(repaired), Some(simplified)) => (repaired, simplified),
         _ => {
-            let repaired = repair(&learned, &CodedLessons::new(&settings)?, &settings)?;
-            let options = simplify::SimplifyOptions { time: None, ..Default::default() };
-            let smaller = simplify::simplify(&repaired, &options).map_err(farad_logic::Error::from)?;
-            (repaired, smaller.netlist)
+            let lessons = CodedLessons::new(&settings)?;
+            watched(watcher, "", |progress| -> Result<(Netlist, Netlist)> {
+                let repaired = repair(&learned, &lessons, &settings, progress)?;
+                let progress = progress.clone();
+                let options = simplify::SimplifyOptions { time: None, progress, ..Default::default() };
+                let smaller = simplify::simplify(&repaired, &options).map_err(farad_logic::Error::from)?;
+                Ok((repaired, smaller.netlist))
+            })?
         }
     };
     let proof = equivalent(&repaired, &simplified, &Budget::default()).map_err(farad_logic::Error::from)?;
@@ -180,7 +185,12 @@ pub fn judge(run: &Run) -> Result<ControllerVerdict> {
 }
 
 /// First on samples, by `crates/circuit`; then in closed loop.
-fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &ControllerSettings) -> Result<Netlist> {
+fn repair(
+    learned: &Netlist,
+    lessons: &CodedLessons,
+    settings: &ControllerSettings,
+    progress: &WorkProgress,
+) -> Result<Netlist> {
     let half = lessons.bits.len() / 2;
     let samples = |from: usize, to: usize| {
         let mut planes = vec![vec![0u64; (to - from).div_ceil(64)]; learned.inputs.len()];
@@ -192,7 +202,8 @@ fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &ControllerSettin
         PanelSamples { planes, labels: lessons.wanted[from..to].iter().map(|&bits| bits as usize).collect() }
     };
     let classifier = ClassifierCircuit { netlist: learned, reading: Reading::Number, suggestions: &[] };
-    let options = SearchOptions { candidates: settings.repair, time: None, seed: settings.seed };
+    let (candidates, seed, told) = (settings.repair, settings.seed, progress);
+    let options = SearchOptions { candidates, time: None, seed, progress: told.clone() };
     let found = repair_classifier(&classifier, &samples(0, half), &samples(half, 2 * half), &options);
     let mut on_samples = found.map_err(farad_logic::Error::from)?.netlist;
     (on_samples.name, on_samples.meta) = (learned.name.clone(), learned.meta.clone());
@@ -205,12 +216,12 @@ fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &ControllerSettin
     if let Some(tree) = tree.as_ref().filter(|tree| sum(tree) > sum(begin)) {
         begin = tree;
     }
-    Ok(settle_in_loop(task, begin, code, settings.search, settings.seed)?.netlist)
+    Ok(settle_in_loop(task, begin, code, (settings.search, settings.seed), told)?.netlist)
 }
 
 /// Judges, and writes circuits, Verilog, C, plots and the report to the run's folder.
-pub fn conclude(run: &Run) -> Result<ControllerVerdict> {
-    let verdict = judge(run)?;
+pub fn conclude(run: &Run, watcher: &dyn Watcher) -> Result<ControllerVerdict> {
+    let verdict = judge(run, watcher)?;
     let circuits =
         [(LEARNED, &verdict.learned), (REPAIRED, &verdict.repaired), (SIMPLIFIED, &verdict.simplified)];
     for (name, netlist) in circuits {

@@ -52,8 +52,8 @@ impl TrainingKind for Controllers {
         ready(settings, asked.device_of(run)?)
     }
 
-    fn judge(&self, run: &Run, _: &Asked, _: &Device) -> Result<Outcome> {
-        Ok(outcome(&finish::judge(run)?))
+    fn judge(&self, run: &Run, asked: &Asked, _: &Device) -> Result<Outcome> {
+        Ok(outcome(&finish::judge(run, asked.watcher)?))
     }
 
     fn judges_on(&self, _: &Run) -> Result<Device> {
@@ -75,7 +75,7 @@ impl TrainingKind for Controllers {
             "updates": run.checkpoint()?.as_ref().map_or(0, Checkpoint::step),
         });
         if run.checkpoint()?.is_some() {
-            let statistics = Statistics::of(&finish::simplified(run)?);
+            let statistics = Statistics::of(&finish::simplified(run, &())?);
             value["circuit"] = json!({
                 "inputs": statistics.inputs, "outputs": statistics.outputs, "gates": statistics.active,
                 "depth": statistics.depth,

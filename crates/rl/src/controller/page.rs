@@ -10,7 +10,7 @@ use crate::page::{PageWords, page};
 
 /// The page of a run's circuit, which acts in its world: what the file is called, and its text.
 pub fn controller_page(run: &Run) -> Result<(String, String)> {
-    let circuit = CircuitController::new(simplified(run)?)?;
+    let circuit = CircuitController::new(simplified(run, &())?)?;
     let gates = counted(Statistics::of(circuit.netlist()).active_live, "gate");
     let task = circuit.task();
     let words = PageWords {

@@ -9,7 +9,7 @@
 //! number of candidates and the seed.
 
 use farad::Result;
-use farad_circuit::{Gate, GateNode, Netlist, Wire};
+use farad_circuit::{Gate, GateNode, Netlist, Wire, WorkProgress};
 
 use super::closed_loop::earned;
 use super::observation_code::ObservationCode;
@@ -33,8 +33,8 @@ pub fn settle_in_loop(
     task: &ControlTask,
     netlist: &Netlist,
     code: &ObservationCode,
-    candidates: u64,
-    seed: u64,
+    (candidates, seed): (u64, u64),
+    progress: &WorkProgress,
 ) -> Result<LoopSearch> {
     let few = task.sizes.few[0];
     let starts = (task.starts)(few + task.sizes.many, seed)?;
@@ -58,6 +58,7 @@ pub fn settle_in_loop(
             search.measure();
         }
     }
+    progress.begin("trying changes of the circuit in its world", candidates as usize, None);
     for n in 0..candidates {
         if search.kept.is_none() && n % task.sizes.round == 0 {
             // If it is not good enough by now, it is stuck.
@@ -65,6 +66,7 @@ pub fn settle_in_loop(
             search.measure();
         }
         search.try_one();
+        progress.step();
     }
     let (netlist, after) = match search.kept.take() {
         Some(kept) => (kept, task.enough(many.len())),

@@ -196,8 +196,8 @@ impl Trainee for ControllerInTraining {
         "now repairing the circuit, in closed loop too, and proving what is simplified".into()
     }
 
-    fn conclude(&mut self, run: &Run, _: &TrainingSummary, _: &dyn Watcher) -> Result<Outcome> {
-        let verdict = finish::conclude(run)?;
+    fn conclude(&mut self, run: &Run, _: &TrainingSummary, watcher: &dyn Watcher) -> Result<Outcome> {
+        let verdict = finish::conclude(run, watcher)?;
         Ok(outcome(&verdict)
             .next("watch RUN", "watch it act")
             .next("export RUN --format verilog --out RUN/verilog", "use the circuit elsewhere")

@@ -3,7 +3,7 @@
 //! Of more than two axes, the first two are shown, and the best creature of all cells behind a square.
 
 use farad_chart::palette::{AXIS, COLORS, FAINT_INK, GRID, INK, MARGIN, SMALL, TEXT, TITLE};
-use farad_chart::{Anchor, Canvas, number};
+use farad_chart::{Anchor, Canvas, count, number};
 
 use super::archive::{Archive, ArchiveAxis, Elite};
 use super::descriptors::DescriptorRow;
@@ -32,7 +32,7 @@ fn name(axis: &ArchiveAxis) -> &str {
 pub(super) fn map(archive: &Archive, about: &str) -> String {
     let title = "Archive: how far the best of every cell gets ahead";
     let squares = squares(archive);
-    let words = format!("{} of {} cells are filled", archive.cells.len(), archive.size());
+    let words = format!("{} of {} cells are filled", count(archive.cells.len()), count(archive.size()));
     let mut canvas = Canvas::new(title, &format!("{words}. {about}"));
     let top = MARGIN + 14.0;
     canvas.bold((MARGIN, top), title, TITLE, INK, Anchor::Start);

@@ -107,7 +107,7 @@ impl Body<'_> {
         self.html += &format!("<div class=\"wide\"><table>\n{head}{body}</table></div>\n");
     }
 
-    /// A picture of the run's folder, inside of the page. One that cannot be read leaves its words.
+    /// A picture of the run's folder, inside of the page, in a box that scrolls on narrow screens. One that cannot be read leaves its words.
     fn picture(&mut self, alternative: &str, file: &str) {
         let kind = match file.rsplit('.').next() {
             Some("svg") => "image/svg+xml",
@@ -123,7 +123,7 @@ impl Body<'_> {
         let drawn = kind == "image/svg+xml" && !String::from_utf8_lossy(&bytes).contains("<image ");
         let class = if drawn { "chart" } else { "pixels" };
         self.html += &format!(
-            "<img class=\"{class}\" alt=\"{alternative}\" src=\"data:{kind};base64,{}\">\n",
+            "<div class=\"wide\"><img class=\"{class}\" alt=\"{alternative}\" src=\"data:{kind};base64,{}\"></div>\n",
             base64(&bytes)
         );
     }

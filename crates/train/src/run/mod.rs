@@ -70,7 +70,8 @@ pub use conclusion::Conclusion;
 pub use events::Events;
 pub(crate) use events::MEMORY_OF_RANKS;
 pub use farad_chart::{
-    Bars, Chart, Matrix, Parallel, Series, Sheet, Stack, Thumbnail, base64, bytes, count, counted, thousands,
+    Bars, Chart, Matrix, Parallel, Series, Sheet, Stack, Thumbnail, base64, bytes, count, counted, number,
+    thousands,
 };
 pub use farad_tensor::engine::write_whole;
 pub use folder::Run;

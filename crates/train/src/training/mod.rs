@@ -26,6 +26,11 @@ use interval::{LateLosses, MOST_FRESH, is_regular};
 pub use settings::LoopSettings;
 pub use standing::Standing;
 
+/// Between validations, what the model makes is shown so often.
+const SELDOM: Duration = Duration::from_secs(5);
+/// How many times as long as it takes training goes on before it is shown again.
+const SHARE: u32 = 20;
+
 /// How training ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainingSummary {
@@ -60,6 +65,8 @@ pub struct Training<T: Trainee + ?Sized = dyn Trainee> {
     started: Instant,
     /// When it last saved.
     saved: Instant,
+    /// When it was last shown what the model makes, and how long that took.
+    shown: (Instant, Duration),
     /// The most bytes that the device of every rank held, once training has ended.
     memory: Vec<u64>,
 }
@@ -105,6 +112,7 @@ impl<T: Trainee + ?Sized> Training<T> {
             first,
             started,
             saved,
+            shown: (now, Duration::ZERO),
             memory: vec![],
         };
         if takes_weights {
@@ -154,6 +162,7 @@ impl<T: Trainee + ?Sized> Training<T> {
     /// Trains to the end, or until asked to stop; `watcher` gets the progress.
     pub fn train(&mut self, stop: &Stop, watcher: &dyn Watcher) -> Result<TrainingSummary> {
         (self.started, self.saved) = (Instant::now(), Instant::now());
+        self.shown.0 = Instant::now();
         self.trainee.synchronize()?;
         let (mut interrupted, mut early) = (false, None);
         while self.step < self.trainee.steps_in_all() {
@@ -214,6 +223,12 @@ impl<T: Trainee + ?Sized> Training<T> {
             }
             self.trainee.goes_on();
         }
+        if due.logs && !due.evaluates && self.is_time_to_show(watcher) {
+            self.trainee.device().wait()?;
+            self.trainee.pauses();
+            self.show(watcher)?;
+            self.trainee.goes_on();
+        }
         Ok(())
     }
 
@@ -246,8 +261,15 @@ impl<T: Trainee + ?Sized> Training<T> {
         Due { logs: logs || (evaluates && self.trainee.waits()), evaluates, saves }
     }
 
+    /// Whether whoever looks has not seen for a while what the model makes. Making it may take a small part of the time only.
+    fn is_time_to_show(&self, watcher: &dyn Watcher) -> bool {
+        let (at, took) = self.shown;
+        watcher.looks() && self.group.is_first() && at.elapsed() > SELDOM.max(took * SHARE)
+    }
+
     /// Shows what the model makes. Random numbers go on afterwards as if nobody had asked.
     fn show(&mut self, watcher: &dyn Watcher) -> Result<()> {
+        let began = Instant::now();
         let device = self.trainee.device().clone();
         let random = device.random_state();
         let glimpse = self.trainee.glimpse();
@@ -255,6 +277,7 @@ impl<T: Trainee + ?Sized> Training<T> {
         if let Some(glimpse) = glimpse? {
             watcher.glimpsed(self.step, &glimpse);
         }
+        self.shown = (Instant::now(), began.elapsed());
         Ok(())
     }
 

@@ -58,6 +58,8 @@ const TIDY: usize = 200;
 const OF_A_SAMPLE: f64 = 2.0;
 /// The initial temperature, in gates.
 const HOT: f64 = 1.0;
+/// Rounds after which it is told how far the search is.
+const TOLD: u64 = 64;
 /// Number of successive searches, if the circuit outputs the class itself.
 const ROUNDS: u64 = 4;
 
@@ -102,10 +104,10 @@ pub fn repair_classifier(
     circuit.netlist.check()?;
     let began = Instant::now();
     let deadline = options.time.map(|time| began + time);
-    let mut search = ClassifierSearch::new(circuit, train, validation, options.seed);
+    let mut search = ClassifierSearch::new(circuit, train, validation, (options, began));
     let before = search.start;
     let cut = match circuit.reading {
-        Reading::Votes { .. } => search.votes(options, began),
+        Reading::Votes { .. } => search.votes(),
         Reading::Number => search.number(options.candidates, deadline),
     };
     let (netlist, after) = (search.best(), search.champion.standing);
@@ -150,6 +152,8 @@ enum SearchGoal {
 
 struct ClassifierSearch<'a> {
     circuit: &'a ClassifierCircuit<'a>,
+    options: &'a SearchOptions,
+    began: Instant,
     samples: [&'a PanelSamples; 2],
     net: Net,
     train: Panel,
@@ -169,7 +173,7 @@ impl<'a> ClassifierSearch<'a> {
         circuit: &'a ClassifierCircuit<'a>,
         train: &'a PanelSamples,
         validation: &'a PanelSamples,
-        seed: u64,
+        (options, began): (&'a SearchOptions, Instant),
     ) -> ClassifierSearch<'a> {
         let (net, place) = net_of(circuit.netlist, &circuit.reading);
         let suggestions = circuit.suggestions.iter().map(|one| one.moved(&place, net.sources)).collect();
@@ -183,12 +187,14 @@ impl<'a> ClassifierSearch<'a> {
         });
         ClassifierSearch {
             circuit,
+            options,
+            began,
             scout,
             samples: [train, validation],
             train: train_panel,
             validation: validation_panel,
             suggestions,
-            random: SplitMix::new(seed, STREAM),
+            random: SplitMix::new(options.seed, STREAM),
             ripples: vec![Default::default(); rayon::current_num_threads()],
             tried: 0,
             start: standing,
@@ -202,7 +208,8 @@ impl<'a> ClassifierSearch<'a> {
     }
 
     /// More samples right, then fewer gates; returns whether time ran out.
-    fn votes(&mut self, options: &SearchOptions, began: Instant) -> bool {
+    fn votes(&mut self) -> bool {
+        let (options, began) = (self.options, self.began);
         let before = self.start;
         let right = (options.candidates as f64 * RIGHT_SHARE) as u64;
         let until = |share: f64| options.time.map(|time| began + time.mul_f64(share));
@@ -232,11 +239,15 @@ impl<'a> ClassifierSearch<'a> {
 
     /// Tries candidates until this many were tried in total; returns whether time ran out before.
     fn pursue(&mut self, until: u64, deadline: Option<Instant>, goal: impl Fn(u64) -> SearchGoal) -> bool {
-        let mut kept = 0;
+        let (mut kept, mut rounds) = (0, 0u64);
         while self.tried < until && !self.net.live.is_empty() && self.net.sources > 0 {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return true;
             }
+            if rounds.is_multiple_of(TOLD) {
+                self.tell();
+            }
+            rounds += 1;
             let goal = goal(self.tried);
             kept += self.round(goal, (until - self.tried) as usize);
             if kept >= TIDY && matches!(goal, SearchGoal::Small { .. }) {
@@ -245,6 +256,18 @@ impl<'a> ClassifierSearch<'a> {
             }
         }
         false
+    }
+
+    /// Writes down how far the search is.
+    fn tell(&self) {
+        let (best, samples) = (self.champion.standing, self.samples[1].labels.len());
+        let gates = self.net.live.len() as u64;
+        self.options.tell(
+            self.tried,
+            self.began,
+            Some(gates),
+            (samples as u64).checked_sub(best.validation as u64),
+        );
     }
 
     /// Evaluates some candidates and keeps the acceptable ones; returns how many.

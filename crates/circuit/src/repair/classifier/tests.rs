@@ -97,7 +97,7 @@ fn rule(bits: u64) -> usize {
 }
 
 fn options(candidates: u64) -> SearchOptions {
-    SearchOptions { candidates, time: None, seed: 3 }
+    SearchOptions { candidates, time: None, seed: 3, ..SearchOptions::default() }
 }
 
 #[test]
