@@ -11,6 +11,9 @@
 pub mod fused {
     /// Elements per tile, so that a handful of registers stay in the L1 cache. Not measured.
     pub const TILE: usize = 1024;
+    /// Elements per tile of kernels that only reduce what lies in memory, and need no registers. Not measured by itself;
+    /// its case: `farad bench --random 60`, rows.
+    pub const REDUCED_TILE: usize = 8192;
     /// Rows up to this length stay in the L2 cache as a whole. Not measured by itself; its case:
     /// `softmax_1024x1024_f32`.
     pub const RESIDENT_ROW: usize = 8192;
@@ -52,6 +55,9 @@ pub mod reductions {
     pub const SOME_PARTIALS: usize = 16;
     /// Partial sums of a short row. Not measured.
     pub const FEW_PARTIALS: usize = 4;
+    /// Partial values of the largest or smallest element of a row, without influence on the result. Not measured by
+    /// itself; its case: `farad bench --random 60`, rows.
+    pub const EXTREME_PARTIALS: usize = 32;
     /// Rows of at least this length are medium. Not measured.
     pub const MIDDLING_ROW: usize = 16;
     /// Rows of at least this length are long. Not measured.
@@ -126,6 +132,8 @@ pub mod small_products {
     pub const NARROW_ROWS: usize = 16;
     /// Most columns for which a narrow product beats a blocked one. Not measured by itself; its case as above.
     pub const NARROW: usize = 12;
+    /// Fewest terms for which it does if a row's results are apart in memory. Not measured by itself; its case as above.
+    pub const NARROW_SCATTERED: usize = 64;
     /// Most terms for which it does if the terms of a row are not adjacent in memory. Not measured alone; the
     /// form as above.
     pub const NARROW_APART: usize = 64;
