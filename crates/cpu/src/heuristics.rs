@@ -14,9 +14,15 @@ pub mod fused {
     /// Elements per tile of kernels that only reduce what lies in memory, and need no registers. Not measured by itself;
     /// its case: `farad bench --random 60`, rows.
     pub const REDUCED_TILE: usize = 8192;
+    /// Rows from this length on have such tiles; shorter ones cost more than their tile. Not measured by itself; its case as
+    /// above.
+    pub const LEAST_REDUCED: usize = 64;
     /// Rows up to this length stay in the L2 cache as a whole. Not measured by itself; its case:
     /// `softmax_1024x1024_f32`.
     pub const RESIDENT_ROW: usize = 8192;
+    /// Elements per tile of rows that do not, if they need registers: the more, the less each costs beside its
+    /// arithmetic. Not measured by itself; its case as above.
+    pub const LONG_ROW_TILE: usize = 2048;
     /// Innermost axes of at least this length become rows in pointwise kernels. Not measured.
     pub const LONG_AXIS: usize = 512;
     /// Innermost axes up to this length may be moved outward. Not measured.
@@ -91,12 +97,16 @@ pub mod products {
     /// copied in vain. Not measured by itself; its case: `farad bench --random 60`, convolutions.
     pub const LARGEST_STRIDE: i64 = 8;
 
+    /// Elements of a row up to which a copy with gaps is zeroed as a whole. Not measured by itself; its case: as above.
+    pub const ZEROED_TOGETHER: usize = 64;
+
     /// Along columns: enough slices for many threads. Not measured.
     pub const MANY_SLICES: usize = 32;
     /// Along columns: fewest floats of a slice; smaller tasks do not pay off. Not measured.
     pub const LEAST_COLUMN_SLICE: usize = 1 << 12;
-    /// Along columns: fewest rows of an image per slice, if they fit. Not measured.
-    pub const IMAGE_ROWS: usize = 4;
+    /// Along columns: fewest rows of an image per slice, if they fit; tiles take three vectors at a time. Not measured by
+    /// itself; its case: `farad bench --random 60`, convolutions.
+    pub const IMAGE_ROWS: usize = 6;
     /// Along columns: floats from which several threads pack the left operand. Not measured.
     pub const PARALLEL_PACKING: usize = 1 << 15;
     /// Along columns: vectors that stay in the L1 cache while all rows are computed, if tiles differ. Not

@@ -11,6 +11,7 @@ use farad_compile::program::{self, BufferId, Code, Fused, Guard, Instr, Level, S
 use farad_ir::DType;
 
 use crate::error::Error;
+use crate::heuristics::products::ZEROED_TOGETHER;
 use crate::interpreter::nest::{Nest, Spec};
 use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::{self, Binding};
@@ -396,7 +397,13 @@ impl Window {
             Some(split) => split.stretches(row),
             None => vec![Stretch::new(0, PositionStep { by: 1, remainder: 0 }, row)],
         };
-        let source = StretchSource { binding, words: binding.dtype.size() == 4 };
+        // Many short rows are sooner zeroed together.
+        let misses = |p: &RowPlaces| p.low < 0 || p.low + p.count as i64 > p.size;
+        let zeroed = row.count <= ZEROED_TOGETHER && places.iter().any(misses);
+        if zeroed {
+            out.fill(0);
+        }
+        let source = StretchSource { binding, words: binding.dtype.size() == 4, zeroed };
         self.fill(0, Some(start), &places, &source, &stretches, out);
         first
     }
@@ -411,6 +418,9 @@ impl Window {
         stretches: &[Stretch],
         out: &mut [u32],
     ) {
+        if index.is_none() && source.zeroed {
+            return;
+        }
         let (dim, RowPlaces { count, low, size }) = (&self.dims[depth], places[depth]);
         if depth + 1 == self.dims.len() {
             return stretches.iter().for_each(|stretch| stretch.fill(index, source, out));

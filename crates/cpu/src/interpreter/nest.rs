@@ -11,7 +11,8 @@ use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 
 use crate::error::Error;
 use crate::heuristics::fused::{
-    LONG_AXIS, MANY_TILES, PATCH_COLUMNS, PATCH_ROWS, REDUCED_TILE, RESIDENT_ROW, SHORT_AXIS, TILE,
+    LEAST_REDUCED, LONG_AXIS, LONG_ROW_TILE, MANY_TILES, PATCH_COLUMNS, PATCH_ROWS, REDUCED_TILE,
+    RESIDENT_ROW, SHORT_AXIS, TILE,
 };
 use crate::interpreter::bytecode::{BytecodeOp, ReductionAccumulator, RegisterId, SourceWords};
 use crate::interpreter::dependence;
@@ -348,11 +349,12 @@ fn reducing(fused: &Fused) -> Layout {
     if !down {
         let reads = only_reduces(fused);
         if inner_len > RESIDENT_ROW {
-            return layout(TileShape::Rows, 1, if reads { REDUCED_TILE } else { TILE });
+            return layout(TileShape::Rows, 1, if reads { REDUCED_TILE } else { LONG_ROW_TILE });
         }
         let most = |tile: usize| (tile / inner_len.max(1)).clamp(1, outer_len.max(1));
         // With enough tiles for several threads.
-        let large = if reads { most(REDUCED_TILE).min(outer_len / (2 * MANY_TILES)) } else { 1 };
+        let large = reads && inner_len >= LEAST_REDUCED;
+        let large = if large { most(REDUCED_TILE).min(outer_len / (2 * MANY_TILES)) } else { 1 };
         let rows = most(TILE).max(large);
         return layout(TileShape::Rows, rows, inner_len.max(1));
     }

@@ -157,8 +157,13 @@ fn beats(reduce: Reduce, kind: WordType, b: u32, a: u32) -> bool {
     }
 }
 
+/// Partial values at the start of a cache line. A vector that is written across two lines is not handed on to those who read it
+/// next; they wait.
+#[repr(align(64))]
+struct CacheLines<T>(T);
+
 macro_rules! fold_row {
-    (by $partials:ident, $row:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+    (chunks $chunks:ident by $partials:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
         // A separate function, so that the final combination does not split the partials' vectors inside the
         // loop.
         #[inline(never)]
@@ -173,45 +178,47 @@ macro_rules! fold_row {
             }
             partial[0]
         }
-        let mut partial = [$start; $partials];
-        let (chunks, rest) = $row.as_chunks::<$partials>();
-        for chunk in chunks {
+        let mut lines = CacheLines([$start; $partials]);
+        let partial = &mut lines.0;
+        for chunk in $chunks {
             for lane in 0..$partials {
                 let ($acc, $x) = (partial[lane], chunk[lane]);
                 partial[lane] = $body;
             }
         }
-        let (vectors, rest) = rest.as_chunks::<16>();
-        for chunk in vectors {
-            for lane in 0..16 {
-                let ($acc, $x) = (partial[lane], chunk[lane]);
-                partial[lane] = $body;
+        join(partial)
+    }};
+    (by $partials:ident, $row:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+        let (chunks, rest) = $row.as_chunks::<$partials>();
+        let whole = fold_row!(chunks chunks by $partials, $type, $start, |$acc, $x| $body);
+        if rest.is_empty() {
+            whole
+        } else {
+            // The rest by itself: single elements in the partials would be written apart and read as vectors, and such
+            // a read waits for all writes before it.
+            let (fours, rest) = rest.as_chunks::<4>();
+            let mut four = [$start; 4];
+            for chunk in fours {
+                for lane in 0..4 {
+                    let ($acc, $x) = (four[lane], chunk[lane]);
+                    four[lane] = $body;
+                }
             }
-        }
-        // The rest by itself: single elements in the partials would be written apart and read as vectors, and such a
-        // read waits for all writes before it.
-        let (fours, rest) = rest.as_chunks::<4>();
-        let mut four = [$start; 4];
-        for chunk in fours {
-            for lane in 0..4 {
-                let ($acc, $x) = (four[lane], chunk[lane]);
-                four[lane] = $body;
+            let pair = [0, 1].map(|lane| {
+                let ($acc, $x) = (four[lane], four[lane + 2]);
+                $body
+            });
+            let mut all = {
+                let ($acc, $x) = (pair[0], pair[1]);
+                $body
+            };
+            for &$x in rest {
+                let $acc = all;
+                all = $body;
             }
-        }
-        let pair = [0, 1].map(|lane| {
-            let ($acc, $x) = (four[lane], four[lane + 2]);
+            let ($acc, $x) = (whole, all);
             $body
-        });
-        let mut all = {
-            let ($acc, $x) = (pair[0], pair[1]);
-            $body
-        };
-        for &$x in rest {
-            let $acc = all;
-            all = $body;
         }
-        let ($acc, $x) = (join(&mut partial), all);
-        $body
     }};
     ($row:expr, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
         let row: &[$type] = bytemuck::cast_slice($row);
@@ -229,8 +236,8 @@ macro_rules! fold_row {
 /// then the answer is `None`.
 macro_rules! extreme_without_nan {
     ($row:ident, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
-        let mut best = [$start; EXTREME_PARTIALS];
-        let mut sums = [0f32; EXTREME_PARTIALS];
+        let mut lines = CacheLines([[$start; EXTREME_PARTIALS], [0f32; EXTREME_PARTIALS]]);
+        let [best, sums] = &mut lines.0;
         let (chunks, rest) = $row.as_chunks::<EXTREME_PARTIALS>();
         for chunk in chunks {
             for lane in 0..EXTREME_PARTIALS {
@@ -248,9 +255,9 @@ macro_rules! extreme_without_nan {
                 sums[lane] += $x;
             }
         }
-        let sum = joined(&mut sums, |a, x| a + x);
+        let sum = joined(sums, |a, x| a + x);
         // Infinities of both signs make NaN as well, which costs a second look.
-        (!sum.is_nan()).then(|| joined(&mut best, |$acc, $x| $body))
+        (!sum.is_nan()).then(|| joined(best, |$acc, $x| $body))
     }};
 }
 

@@ -123,17 +123,19 @@ impl Stretch {
     #[inline]
     pub fn fill(&self, index: Option<i64>, source: &StretchSource, out: &mut [u32]) {
         let out = &mut out[self.at..self.at + self.count];
-        let Some(index) = index.filter(|_| self.begin < self.end) else { return out.fill(0) };
-        // Rows are short, so that calls for nothing count.
-        if self.begin > 0 {
+        let StretchSource { binding, words, zeroed } = *source;
+        let Some(index) = index.filter(|_| self.begin < self.end) else {
+            if !zeroed {
+                out.fill(0);
+            }
+            return;
+        };
+        if !zeroed {
             out[..self.begin].fill(0);
-        }
-        if self.end < self.count {
             out[self.end..].fill(0);
         }
         let out = &mut out[self.begin..self.end];
         let first = index + self.first;
-        let StretchSource { binding, words } = *source;
         if !words {
             let access = ViewAccess::strided(binding.len, self.step as i64);
             let range = DomainRange { start: 0, count: out.len(), fixed: &[] };
@@ -174,6 +176,8 @@ pub struct StretchSource {
     pub binding: Binding,
     /// Whether elements are stored as words.
     pub words: bool,
+    /// Whether there are zeros already where nothing is read.
+    pub zeroed: bool,
 }
 
 /// The view with a guard along `vector` that always holds, if the view has none there and reads with a stride.
