@@ -97,7 +97,7 @@ pub mod products {
     /// copied in vain. Not measured by itself; its case: `farad bench --random 60`, convolutions.
     pub const LARGEST_STRIDE: i64 = 8;
 
-    /// Elements of a row up to which a copy with gaps is zeroed as a whole. Not measured by itself; its case: as above.
+    /// Elements of a row up to which a copy with gaps is zeroed as a whole. Not measured by itself; its case as above.
     pub const ZEROED_TOGETHER: usize = 64;
 
     /// Along columns: enough slices for many threads. Not measured.
