@@ -11,9 +11,18 @@
 pub mod fused {
     /// Elements per tile, so that a handful of registers stay in the L1 cache. Not measured.
     pub const TILE: usize = 1024;
+    /// Elements per tile of kernels that only reduce what lies in memory, and need no registers. Not measured by itself;
+    /// its case: `farad bench --random 60`, rows.
+    pub const REDUCED_TILE: usize = 8192;
+    /// Rows from this length on have such tiles; shorter ones cost more than their tile. Not measured by itself; its case as
+    /// above.
+    pub const LEAST_REDUCED: usize = 64;
     /// Rows up to this length stay in the L2 cache as a whole. Not measured by itself; its case:
     /// `softmax_1024x1024_f32`.
     pub const RESIDENT_ROW: usize = 8192;
+    /// Elements per tile of rows that do not, if they need registers: the more, the less each costs beside its
+    /// arithmetic. Not measured by itself; its case as above.
+    pub const LONG_ROW_TILE: usize = 2048;
     /// Innermost axes of at least this length become rows in pointwise kernels. Not measured.
     pub const LONG_AXIS: usize = 512;
     /// Innermost axes up to this length may be moved outward. Not measured.
@@ -52,6 +61,9 @@ pub mod reductions {
     pub const SOME_PARTIALS: usize = 16;
     /// Partial sums of a short row. Not measured.
     pub const FEW_PARTIALS: usize = 4;
+    /// Partial values of the largest or smallest element of a row, without influence on the result. Not measured by
+    /// itself; its case: `farad bench --random 60`, rows.
+    pub const EXTREME_PARTIALS: usize = 32;
     /// Rows of at least this length are medium. Not measured.
     pub const MIDDLING_ROW: usize = 16;
     /// Rows of at least this length are long. Not measured.
@@ -85,12 +97,16 @@ pub mod products {
     /// copied in vain. Not measured by itself; its case: `farad bench --random 60`, convolutions.
     pub const LARGEST_STRIDE: i64 = 8;
 
+    /// Elements of a row up to which a copy with gaps is zeroed as a whole. Not measured by itself; its case as above.
+    pub const ZEROED_TOGETHER: usize = 64;
+
     /// Along columns: enough slices for many threads. Not measured.
     pub const MANY_SLICES: usize = 32;
     /// Along columns: fewest floats of a slice; smaller tasks do not pay off. Not measured.
     pub const LEAST_COLUMN_SLICE: usize = 1 << 12;
-    /// Along columns: fewest rows of an image per slice, if they fit. Not measured.
-    pub const IMAGE_ROWS: usize = 4;
+    /// Along columns: fewest rows of an image per slice, if they fit; tiles take three vectors at a time. Not measured by
+    /// itself; its case: `farad bench --random 60`, convolutions.
+    pub const IMAGE_ROWS: usize = 6;
     /// Along columns: floats from which several threads pack the left operand. Not measured.
     pub const PARALLEL_PACKING: usize = 1 << 15;
     /// Along columns: vectors that stay in the L1 cache while all rows are computed, if tiles differ. Not
@@ -126,6 +142,8 @@ pub mod small_products {
     pub const NARROW_ROWS: usize = 16;
     /// Most columns for which a narrow product beats a blocked one. Not measured by itself; its case as above.
     pub const NARROW: usize = 12;
+    /// Fewest terms for which it does if a row's results are apart in memory. Not measured by itself; its case as above.
+    pub const NARROW_SCATTERED: usize = 64;
     /// Most terms for which it does if the terms of a row are not adjacent in memory. Not measured alone; the
     /// form as above.
     pub const NARROW_APART: usize = 64;

@@ -58,7 +58,17 @@ pub fn copies(
         new.append(node)
     });
     let mut seen = HashSet::new();
+    // A product writes its result where the output is; as a node of its own, its reshape would be a copy.
+    let product = |output: NodeId| {
+        let mut at = output;
+        while matches!(graph.node(at).op, Op::Reshape(_)) {
+            at = graph.node(at).operands[0];
+        }
+        let free = !wanted.contains(&at) && !placed[at.index()];
+        if free && matches!(graph.node(at).op, Op::Contract(_)) { at } else { output }
+    };
     let place = |&output: &NodeId| {
+        let output = product(output);
         let node = graph.node(output);
         let written = matches!(node.op, Op::Pick(..))
             && !placed[output.index()]

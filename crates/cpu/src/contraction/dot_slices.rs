@@ -62,7 +62,8 @@ impl Dots {
             SliceRead { load: &left, axes: &left_axes, order: &left_order, tables: b..b + m },
             SliceRead { load: &right, axes: &right_axes, order: &right_order, tables: columns },
         ];
-        let ways = [way(&reads[0], temporaries), way(&reads[1], temporaries)];
+        let ways =
+            [way(&reads[0], product.columns(), temporaries), way(&reads[1], product.rows(), temporaries)];
         let terms = cut(product, &reads, ways, most);
         let extents = extents(product, terms.steps());
         let copies = [temporaries.reserve(0), temporaries.reserve(0)];
@@ -218,12 +219,12 @@ impl Dots {
     }
 }
 
-/// How an operand is read.
-fn way(read: &SliceRead, temporaries: &Temporaries) -> Way {
+/// How an operand is read whose elements are used `uses` times each.
+fn way(read: &SliceRead, uses: usize, temporaries: &Temporaries) -> Way {
     let used = use_of_lanes(read.axes[read.vector()], tiles().lanes);
     if read.is_direct(temporaries.specs) {
         Way::Memory
-    } else if used >= USED_LANES && read.window(read.axes).is_some() {
+    } else if (used >= USED_LANES || uses < tiles().lanes) && read.window(read.axes).is_some() {
         Way::Window
     } else {
         Way::Spread

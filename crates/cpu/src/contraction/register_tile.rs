@@ -51,9 +51,23 @@ pub struct RowTile {
     pub rows: usize,
     /// Pieces per call.
     pub vectors: usize,
-    /// Takes at most `vectors` pieces: `first` is the offset in `rhs`, `second` in `out`. All addresses must be
-    /// valid.
-    pub run: unsafe fn(&RowsTile, &[Piece]),
+    /// From few vectors to many: what takes at most so many pieces.
+    forms: &'static [(usize, RunRows)],
+}
+
+type RunRows = unsafe fn(&RowsTile, &[Piece]);
+
+impl RowTile {
+    /// Takes at most `vectors` pieces: `first` is the offset in `rhs`, `second` in `out`.
+    ///
+    /// # Safety
+    /// The machine must have the table's instructions, and all addresses must be valid.
+    pub unsafe fn run(&self, job: &RowsTile, pieces: &[Piece]) {
+        let form =
+            self.forms.iter().find(|(vectors, _)| *vectors >= pieces.len()).expect("not too many pieces");
+        // SAFETY: promised by the caller.
+        unsafe { form.1(job, pieces) }
+    }
 }
 
 /// A tile of [`DotsTile`].
@@ -168,7 +182,7 @@ unsafe fn add_products<V: Vector, const M: usize, const N: usize>(
 }
 
 macro_rules! tiles {
-    ($table:ident, $vector:ty $(, $feature:literal)?; rows $($m:literal x $n:literal),+; dots $($r:literal x $c:literal),+) => {
+    ($table:ident, $vector:ty $(, $feature:literal)?; rows $($m:literal x [$($few:literal)+]),+; dots $($r:literal x $c:literal),+) => {
         mod $table {
             use super::*;
 
@@ -186,7 +200,11 @@ macro_rules! tiles {
 
             pub static TABLE: Tiles = Tiles {
                 lanes: <$vector as Vector>::LANES,
-                rows: &[$(RowTile { rows: $m, vectors: $n, run: rows::<$m, $n> }),+],
+                rows: &[$(RowTile {
+                    rows: $m,
+                    vectors: [$($few),+][const { [$($few),+].len() - 1 }],
+                    forms: &[$(($few, rows::<$m, $few>)),+],
+                }),+],
                 dots: &[$(DotTile { rows: $r, columns: $c, run: dots::<$r, $c> }),+],
             };
         }
@@ -194,10 +212,10 @@ macro_rules! tiles {
 }
 
 #[cfg(target_arch = "x86_64")]
-tiles!(wide, x86::Wide, "avx512f,avx512dq,avx512vl,avx2,fma"; rows 8 x 3, 4 x 6, 2 x 8, 1 x 8; dots 4 x 6, 4 x 3, 4 x 1, 1 x 6, 1 x 3, 1 x 1);
+tiles!(wide, x86::Wide, "avx512f,avx512dq,avx512vl,avx2,fma"; rows 8 x [1 2 3], 4 x [2 4 6], 2 x [4 8], 1 x [4 8]; dots 4 x 6, 4 x 3, 4 x 1, 1 x 6, 1 x 3, 1 x 1);
 #[cfg(target_arch = "x86_64")]
-tiles!(middle, x86::Middle, "avx2,fma"; rows 4 x 3, 2 x 4, 1 x 8; dots 3 x 3, 3 x 1, 1 x 3, 1 x 1);
-tiles!(plain, [f32; 4]; rows 4 x 4, 1 x 8; dots 4 x 4, 4 x 1, 1 x 4, 1 x 1);
+tiles!(middle, x86::Middle, "avx2,fma"; rows 4 x [1 2 3], 2 x [2 4], 1 x [4 8]; dots 3 x 3, 3 x 1, 1 x 3, 1 x 1);
+tiles!(plain, [f32; 4]; rows 4 x [2 4], 1 x [4 8]; dots 4 x 4, 4 x 1, 1 x 4, 1 x 1);
 
 /// Every table that this machine can run, widest first.
 fn available() -> Vec<&'static Tiles> {
@@ -257,7 +275,7 @@ mod tests {
                         rows: &out_rows,
                     };
                     // SAFETY: the table is available, and all addresses are in these vectors.
-                    unsafe { (tile.run)(&job, &pieces) };
+                    unsafe { tile.run(&job, &pieces) };
                     for r in 0..tile.rows {
                         for (n, i) in (0..count).flat_map(|n| (0..table.lanes).map(move |i| (n, i))) {
                             let want = (0..terms).map(|k| lhs[k * tile.rows + r] * rhs[7 * k + 3 * n + i]);

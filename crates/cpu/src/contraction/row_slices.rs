@@ -35,6 +35,8 @@ pub struct Rows {
     terms: Vec<isize>,
     out: RowTarget,
     out_rows: Vec<isize>,
+    /// The vectors of a slice, for every extent.
+    pieces: Vec<(Vec<usize>, Vec<Piece>)>,
     epilogue: Epilogue,
     work: usize,
 }
@@ -94,9 +96,27 @@ impl Rows {
         let lhs = Panels::new(product, &left, temporaries, &mut prepare, label)?;
         let (out, epilogue) = result(product, &whole, &columns, temporaries, label)?;
         let out_rows = offsets(&product.m, &out.view.strides[b..b + m]);
+        let pieces = |extent: Vec<usize>| {
+            let all = pieces(&extent, &rhs.strides[b + k..], &out.view.strides[b + m..], tiles().lanes);
+            (extent, all)
+        };
+        let pieces = columns.extents().into_iter().map(pieces).collect();
         let work = product.batches() * product.rows() * product.columns() * product.terms();
         let (batch, terms_axes) = (product.batch.clone(), product.k.clone());
-        Ok(Some(Rows { prepare, lhs, batch, terms_axes, columns, rhs, terms, out, out_rows, epilogue, work }))
+        Ok(Some(Rows {
+            prepare,
+            lhs,
+            batch,
+            terms_axes,
+            columns,
+            rhs,
+            terms,
+            out,
+            out_rows,
+            pieces,
+            epilogue,
+            work,
+        }))
     }
 
     /// How many slices there are.
@@ -161,11 +181,8 @@ impl Rows {
         out: *mut f32,
         extent: &[usize],
     ) {
-        let (b, m, k) = (self.batch.len(), self.out.view.strides.len(), self.terms_axes.len());
-        let columns = m - extent.len();
-        let table = tiles();
-        let pieces: Vec<Piece> =
-            pieces(extent, &self.rhs.strides[b + k..], &self.out.view.strides[columns..], table.lanes);
+        let pieces = self.pieces.iter().find(|(e, _)| e == extent);
+        let pieces = &pieces.expect("every extent has its vectors").1;
         let lhs = self.lhs.start(context, batch);
         // Columns stay in the L1 cache while all rows are computed, if all tiles process the same number of
         // columns.
@@ -187,7 +204,7 @@ impl Rows {
                 };
                 for pieces in pieces.chunks(tile.vectors) {
                     // SAFETY: the operand and the result are valid over the whole slice, and do not overlap.
-                    unsafe { (tile.run)(&job, pieces) };
+                    unsafe { tile.run(&job, pieces) };
                 }
             }
         }
@@ -235,7 +252,14 @@ fn cut(product: &Product, read: &SliceRead, most: usize, temporaries: &Temporari
     for (axis, rows) in (0..few.len()).rev().zip([usize::MAX, IMAGE_ROWS]) {
         few[axis] = product.n[axis].min(rows);
     }
-    let least = LEAST_COLUMN_SLICE.max(if way == Way::Window { cost(&few) } else { 0 });
+    // A tile with fewer columns than it has room for would be half idle.
+    let tile = tiles().lanes * tiles().rows[0].vectors;
+    let least = match way {
+        Way::Window => cost(&few),
+        Way::Spread => (product.terms() + product.rows()) * tile,
+        Way::Memory | Way::Nothing => 0,
+    };
+    let least = LEAST_COLUMN_SLICE.max(least);
     (way, AxisCut::new(&product.n, most.min(share.max(least)), cost))
 }
 

@@ -11,11 +11,12 @@ use farad_compile::program::{self, BufferId, Code, Fused, Guard, Instr, Level, S
 use farad_ir::DType;
 
 use crate::error::Error;
+use crate::heuristics::products::ZEROED_TOGETHER;
 use crate::interpreter::nest::{Nest, Spec};
 use crate::interpreter::tile_machine::KernelContext;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::view_access::{self, DomainRange, ViewAccess};
-use split_window::{PositionStep, ResidueSplit, RowPlaces, Stretch};
+use split_window::{PositionStep, ResidueSplit, RowPlaces, Stretch, StretchSource};
 
 mod split_window;
 
@@ -396,7 +397,14 @@ impl Window {
             Some(split) => split.stretches(row),
             None => vec![Stretch::new(0, PositionStep { by: 1, remainder: 0 }, row)],
         };
-        self.fill(0, Some(start), &places, binding, &stretches, out);
+        // Many short rows are sooner zeroed together.
+        let misses = |p: &RowPlaces| p.low < 0 || p.low + p.count as i64 > p.size;
+        let zeroed = row.count <= ZEROED_TOGETHER && places.iter().any(misses);
+        if zeroed {
+            out.fill(0);
+        }
+        let source = StretchSource { binding, words: binding.dtype.size() == 4, zeroed };
+        self.fill(0, Some(start), &places, &source, &stretches, out);
         first
     }
 
@@ -406,19 +414,22 @@ impl Window {
         depth: usize,
         index: Option<i64>,
         places: &[RowPlaces],
-        binding: Binding,
+        source: &StretchSource,
         stretches: &[Stretch],
         out: &mut [u32],
     ) {
+        if index.is_none() && source.zeroed {
+            return;
+        }
         let (dim, RowPlaces { count, low, size }) = (&self.dims[depth], places[depth]);
         if depth + 1 == self.dims.len() {
-            return stretches.iter().for_each(|stretch| stretch.fill(index, binding, out));
+            return stretches.iter().for_each(|stretch| stretch.fill(index, source, out));
         }
         for (place, out) in out.chunks_mut(dim.pitch).take(count).enumerate() {
             let position = low + place as i64;
             let index = index.filter(|_| (0..size).contains(&position));
             let index = index.map(|index| index + dim.unit * position);
-            self.fill(depth + 1, index, places, binding, stretches, out);
+            self.fill(depth + 1, index, places, source, stretches, out);
         }
     }
 }

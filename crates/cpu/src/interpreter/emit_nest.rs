@@ -56,6 +56,7 @@ pub struct Emitter<'a> {
     pub kept: usize,
     /// What is emitted: see [`Nest`].
     pub prelude: Vec<BytecodeOp>,
+    pub steady: Vec<BytecodeOp>,
     pub outer: Vec<Vec<BytecodeOp>>,
     /// The pass that is being emitted.
     pub pass: Vec<BytecodeOp>,
@@ -94,6 +95,7 @@ impl<'a> Emitter<'a> {
             wide: Vec::new(),
             kept: 0,
             prelude: Vec::new(),
+            steady: Vec::new(),
             outer: vec![Vec::new(); deepest + 1],
             pass: Vec::new(),
             done: Vec::new(),
@@ -317,7 +319,9 @@ impl<'a> Emitter<'a> {
         let wide = std::mem::take(&mut self.wide);
         let outer = self.outer.iter_mut().flatten();
         let passes = self.done.iter_mut().flat_map(|pass| &mut pass.ops);
-        for op in self.prelude.iter_mut().chain(outer).chain(passes).chain(&mut self.finish) {
+        for op in
+            self.prelude.iter_mut().chain(&mut self.steady).chain(outer).chain(passes).chain(&mut self.finish)
+        {
             let converts = matches!(op.code, Opcode::Convert(Conversion::To(..)));
             op.wide = converts || wide[op.out] || op.sources().any(|register| wide[register]);
         }
@@ -336,6 +340,7 @@ impl<'a> Emitter<'a> {
         Nest {
             layout: self.layout,
             prelude: self.prelude,
+            steady: self.steady,
             outer: self.outer,
             passes: self.done,
             finish: self.finish,

@@ -6,7 +6,7 @@ use farad_ir::{Binary, DType, Unary};
 use crate::interpreter::bytecode::{BytecodeOp, Opcode, RegisterId, SourceWords, WordType};
 use crate::interpreter::dependence::Dependence;
 use crate::interpreter::emit_nest::Emitter;
-use crate::interpreter::nest::{RandomBits, Take, TileShape, Touch};
+use crate::interpreter::nest::{Layout, RandomBits, Take, TileShape, Touch};
 use crate::interpreter::register_conversion::{conversions, register_of, turn};
 use crate::interpreter::register_slots::RegisterPlace;
 use crate::memory::view_access::ViewAccess;
@@ -269,7 +269,7 @@ impl Emitter<'_> {
         let same = WordType::of(spec.dtype) == WordType::of(self.fused.tape[i].dtype);
         let words = !spec.dtype.is_narrow() && same;
         let alias = level == Dependence::Full
-            && access.is_run()
+            && (access.is_run() || self.is_run_of_rows(view))
             && words
             && self.layout.patch.is_none()
             && !self.is_exposed(i, buffer);
@@ -281,8 +281,31 @@ impl Emitter<'_> {
             self.pass.push(BytecodeOp::new(Opcode::Alias(touch), out));
             return out;
         }
+        if level == Dependence::Full && words && self.is_same_in_all_tiles(buffer, view) {
+            let place = self.keep(self.layout.rows * self.layout.columns, spec.dtype.is_wide());
+            let out = self.place(place, spec.dtype.is_wide());
+            self.steady.push(BytecodeOp::new(Opcode::Load(touch), out));
+            return out;
+        }
         let none = SourceWords::NONE;
         self.arithmetic_then(i, Opcode::Load(touch), [none; 3], WordType::of(spec.dtype))
+    }
+
+    /// Whether a view reads the same in every tile, of a buffer that the kernel does not write.
+    fn is_same_in_all_tiles(&self, buffer: usize, view: &View) -> bool {
+        let Layout { shape, resident, outer, patch, .. } = self.layout;
+        let stays = |values: &[i64]| values[..outer].iter().all(|&value| value == 0);
+        let along = stays(&view.strides) && view.guards.iter().all(|guard| stays(&guard.coefficients));
+        let written = self.fused.stores.iter().any(|store| store.buffer.0 as usize == buffer);
+        shape == TileShape::Rows && resident && patch.is_none() && along && !written
+    }
+
+    /// Whether a view is one run along the part of a row that a tile has; the tile has no other row.
+    fn is_run_of_rows(&self, view: &View) -> bool {
+        let Layout { shape, rows, outer, ref sizes, .. } = self.layout;
+        let (fixed, inner): (Vec<usize>, Vec<usize>) = (0..sizes.len()).partition(|&axis| axis < outer);
+        let along = || ViewAccess::new(view, sizes, &inner, &fixed);
+        shape == TileShape::Rows && rows == 1 && view.guards.is_empty() && along().is_run()
     }
 
     fn binary(&mut self, i: usize, binary: Binary, a: Reg, b: Reg) -> RegisterId {

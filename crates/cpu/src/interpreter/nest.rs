@@ -10,7 +10,10 @@
 use farad_compile::program::{self, Fused, Instr, Level, Store, View};
 
 use crate::error::Error;
-use crate::heuristics::fused::{LONG_AXIS, PATCH_COLUMNS, PATCH_ROWS, RESIDENT_ROW, SHORT_AXIS, TILE};
+use crate::heuristics::fused::{
+    LEAST_REDUCED, LONG_AXIS, LONG_ROW_TILE, MANY_TILES, PATCH_COLUMNS, PATCH_ROWS, REDUCED_TILE,
+    RESIDENT_ROW, SHORT_AXIS, TILE,
+};
 use crate::interpreter::bytecode::{BytecodeOp, ReductionAccumulator, RegisterId, SourceWords};
 use crate::interpreter::dependence;
 use crate::interpreter::emit_nest;
@@ -110,6 +113,8 @@ pub struct Nest {
     pub layout: Layout,
     /// Instructions whose results are the same everywhere.
     pub prelude: Vec<BytecodeOp>,
+    /// Instructions on a whole tile whose results are the same for every tile.
+    pub steady: Vec<BytecodeOp>,
     /// Instructions that run once per outer position, before the pass of the same number (the last list: after
     /// all passes).
     pub outer: Vec<Vec<BytecodeOp>>,
@@ -342,14 +347,29 @@ fn reducing(fused: &Fused) -> Layout {
         Layout { shape, sizes, outer, outer_len, inner_len, rows, columns, resident, patch: None }
     };
     if !down {
-        let whole = inner_len <= RESIDENT_ROW;
-        let rows = if whole { (TILE / inner_len.max(1)).clamp(1, outer_len.max(1)) } else { 1 };
-        return layout(TileShape::Rows, rows, if whole { inner_len.max(1) } else { TILE });
+        let reads = only_reduces(fused);
+        if inner_len > RESIDENT_ROW {
+            return layout(TileShape::Rows, 1, if reads { REDUCED_TILE } else { LONG_ROW_TILE });
+        }
+        let most = |tile: usize| (tile / inner_len.max(1)).clamp(1, outer_len.max(1));
+        // With enough tiles for several threads.
+        let large = reads && inner_len >= LEAST_REDUCED;
+        let large = if large { most(REDUCED_TILE).min(outer_len / (2 * MANY_TILES)) } else { 1 };
+        let rows = most(TILE).max(large);
+        return layout(TileShape::Rows, rows, inner_len.max(1));
     }
     if outer_len <= TILE / 2 {
         return layout(TileShape::Block, outer_len, (TILE / outer_len).min(inner_len));
     }
     layout(TileShape::Columns, TILE.min(outer_len), 1)
+}
+
+/// Whether everything at the elements is a load of neighbors, so that tiles need no registers.
+fn only_reduces(fused: &Fused) -> bool {
+    let domain: Vec<usize> = (0..fused.axes.len()).collect();
+    let run = |view: &View| ViewAccess::new(view, &fused.axes, &domain, &[]).is_run();
+    let full = fused.tape.iter().filter(|instr| instr.level == Level::Full);
+    full.map(|instr| &instr.code).all(|code| matches!(code, program::Code::Load(_, view) if run(view)))
 }
 
 /// A rough cost of reading one element if tiles run along rows or down columns.

@@ -60,14 +60,16 @@ impl Nest {
     }
 
     /// All positions of some elements, one after the other.
-    fn positions(&self, machine: &mut TileMachine, rows: Tile) {
+    fn positions(&self, machine: &mut TileMachine, mut tile: Tile) {
         machine.settle();
-        machine.outer(0, rows);
-        for first_column in 0..self.layout.inner_len {
-            machine.full(0, Tile { first_column, columns: 1, ..rows });
+        machine.outer(0, &tile);
+        tile.columns = 1;
+        for column in 0..self.layout.inner_len {
+            tile.first_column = column;
+            machine.full(0, &tile);
             machine.advance();
         }
-        machine.finish(rows);
+        machine.finish(&tile);
     }
 
     /// Runs the kernel on this thread, for callers that divide the work among threads themselves.
@@ -105,22 +107,25 @@ impl Nest {
     }
 
     /// All passes over the inner positions of some rows, on this thread.
-    fn whole(&self, machine: &mut TileMachine, rows: Tile) {
-        machine.outer(0, rows);
+    fn whole(&self, machine: &mut TileMachine, mut tile: Tile) {
+        machine.outer(0, &tile);
         for pass in 0..self.passes.len() {
-            machine.reset(pass, rows.rows);
-            self.columns(machine, pass, rows, 0, self.layout.inner_len);
-            machine.complete(pass, rows.rows);
-            machine.outer(pass + 1, rows);
+            machine.reset(pass, tile.rows);
+            self.columns(machine, pass, &mut tile, 0, self.layout.inner_len);
+            machine.complete(pass, tile.rows);
+            machine.outer(pass + 1, &tile);
         }
-        machine.finish(rows);
+        machine.finish(&tile);
     }
 
     /// A pass over inner positions `from..to`.
-    fn columns(&self, machine: &mut TileMachine, pass: usize, rows: Tile, from: usize, to: usize) {
+    fn columns(&self, machine: &mut TileMachine, pass: usize, tile: &mut Tile, from: usize, to: usize) {
         let step = self.layout.columns;
-        for first_column in (from..to).step_by(step) {
-            machine.full(pass, Tile { first_column, columns: step.min(to - first_column), ..rows });
+        tile.first_column = from;
+        while tile.first_column < to {
+            tile.columns = step.min(to - tile.first_column);
+            machine.full(pass, tile);
+            tile.first_column += step;
         }
     }
 
@@ -141,7 +146,7 @@ impl Nest {
         let layout = &self.layout;
         let steps = layout.inner_len.div_ceil(layout.columns);
         let step_work = rows.rows * layout.columns * self.cost / self.passes.len().max(1);
-        machine.outer(0, rows);
+        machine.outer(0, &rows);
         for pass in 0..self.passes.len() {
             let reduces = !self.passes[pass].reductions.is_empty();
             let least = if reduces { steps.div_ceil(MOST_CHUNKS) } else { 1 };
@@ -153,7 +158,7 @@ impl Nest {
                     let mut machine = TileMachine::new(self, context, scratch, Some(&kept));
                     machine.reset(pass, rows.rows);
                     let end = layout.inner_len.min((task + 1) * chunk);
-                    self.columns(&mut machine, pass, rows, task * chunk, end);
+                    self.columns(&mut machine, pass, &mut { rows }, task * chunk, end);
                     self.passes[pass]
                         .reductions
                         .clone()
@@ -178,9 +183,9 @@ impl Nest {
                 }
             }
             machine.complete(pass, rows.rows);
-            machine.outer(pass + 1, rows);
+            machine.outer(pass + 1, &rows);
         }
-        machine.finish(rows);
+        machine.finish(&rows);
     }
 }
 

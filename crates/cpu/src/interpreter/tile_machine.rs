@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::heuristics::fused::{PATCH_BLOCK, PATCH_ROWS};
 use crate::interpreter::bytecode::{BytecodeOp, Opcode};
-use crate::interpreter::nest::{Nest, RandomBits, Take, TileShape};
+use crate::interpreter::nest::{Layout, Nest, RandomBits, Take, TileShape};
 use crate::interpreter::register_slots::RegisterPlace;
 use crate::memory::element_runs::{self, Binding};
 use crate::memory::thread_scratch::Scratch;
@@ -90,7 +90,12 @@ impl<'a> TileMachine<'a> {
         match of {
             // SAFETY: both have room for the kept words, in different scratch memories.
             Some(SharedWords(from)) => unsafe { base.copy_from_nonoverlapping(*from, nest.kept) },
-            None => machine.run(&nest.prelude, Tile::ONE, TilePart::Uniform),
+            None => {
+                machine.run(&nest.prelude, &Tile::ONE, TilePart::Uniform);
+                let Layout { rows, columns, outer_len, .. } = nest.layout;
+                let tile = Tile { first_row: 0, rows: rows.min(outer_len), first_column: 0, columns };
+                machine.run(&nest.steady, &tile, TilePart::Full);
+            }
         }
         machine
     }
@@ -101,7 +106,7 @@ impl<'a> TileMachine<'a> {
     }
 
     /// Runs the instructions that come before pass `number`, once per outer position of the tile.
-    pub fn outer(&mut self, number: usize, tile: Tile) {
+    pub fn outer(&mut self, number: usize, tile: &Tile) {
         if let Some(ops) = self.nest.outer.get(number) {
             self.run(ops, tile, TilePart::Outer);
         }
@@ -123,12 +128,12 @@ impl<'a> TileMachine<'a> {
     }
 
     /// Writes outer values.
-    pub fn finish(&mut self, tile: Tile) {
+    pub fn finish(&mut self, tile: &Tile) {
         self.run(&self.nest.finish, tile, TilePart::Outer);
     }
 
     /// Runs a pass on one tile.
-    pub fn full(&mut self, pass: usize, tile: Tile) {
+    pub fn full(&mut self, pass: usize, tile: &Tile) {
         self.run(&self.nest.passes[pass].ops, tile, TilePart::Full);
     }
 
@@ -162,8 +167,13 @@ impl<'a> TileMachine<'a> {
         }
     }
 
-    fn run(&mut self, ops: &'a [BytecodeOp], tile: Tile, part: TilePart) {
-        let mut fixed = [0; MAX_AXES];
+    // Tiles and ranges go by reference: a copy would read what was just written in other sizes, and wait for all
+    // stores before it.
+    fn run(&mut self, ops: &'a [BytecodeOp], tile: &Tile, part: TilePart) {
+        if ops.is_empty() {
+            return;
+        }
+        let mut fixed;
         let layout = &self.nest.layout;
         let (start, count) = match (part, layout.shape) {
             (TilePart::Uniform, _) => (0, 1),
@@ -178,22 +188,23 @@ impl<'a> TileMachine<'a> {
         };
         let held = if part == TilePart::Full && layout.shape == TileShape::Columns {
             let mut rest = tile.first_column;
+            fixed = [0; MAX_AXES];
             for axis in (layout.outer..layout.sizes.len()).rev() {
                 fixed[axis - layout.outer] = rest % layout.sizes[axis];
                 rest /= layout.sizes[axis];
             }
             &fixed[..layout.sizes.len() - layout.outer]
         } else {
-            &fixed[..0]
+            &[]
         };
         let range = DomainRange { start, count, fixed: held };
         for op in ops {
-            self.step(op, range, tile, part);
+            self.step(op, &range, tile, part);
         }
     }
 
     #[inline]
-    fn step(&mut self, op: &BytecodeOp, range: DomainRange, tile: Tile, part: TilePart) {
+    fn step(&mut self, op: &BytecodeOp, range: &DomainRange, tile: &Tile, part: TilePart) {
         if op.wide {
             return self.step_wide(op, range, tile, part);
         }
@@ -211,7 +222,7 @@ impl<'a> TileMachine<'a> {
             }
             Opcode::Position(i) => {
                 let out = self.output::<u32>(op, n);
-                for (at, range) in self.pieces(range, tile, part) {
+                for (at, range) in self.pieces(*range, tile, part) {
                     self.nest.touches[i].access.runs(range, |run| {
                         for (i, out) in out[at + run.at..at + run.at + run.len].iter_mut().enumerate() {
                             *out = (run.index + run.stride * i as i64) as u32;
@@ -220,7 +231,7 @@ impl<'a> TileMachine<'a> {
                 }
             }
             Opcode::Random(i) => {
-                for (at, range) in self.pieces(range, tile, part) {
+                for (at, range) in self.pieces(*range, tile, part) {
                     self.random(&self.nest.randoms[i], op, at, range);
                 }
             }
@@ -234,7 +245,7 @@ impl<'a> TileMachine<'a> {
     pub(super) fn pieces<'r>(
         &self,
         range: DomainRange<'r>,
-        tile: Tile,
+        tile: &Tile,
         part: TilePart,
     ) -> impl Iterator<Item = (usize, DomainRange<'r>)> + use<'r> {
         let layout = &self.nest.layout;
@@ -245,7 +256,7 @@ impl<'a> TileMachine<'a> {
     }
 
     /// Fills a patch block by block of columns: reads whole cache lines, then writes them transposed.
-    fn load_turned(&self, turned: &ViewAccess, binding: Binding, tile: Tile, out: &mut [u32]) {
+    fn load_turned(&self, turned: &ViewAccess, binding: Binding, tile: &Tile, out: &mut [u32]) {
         let layout = &self.nest.layout;
         let size = layout.patch.expect("only patches are turned");
         let (outside, row) = (tile.first_row / size, tile.first_row % size);

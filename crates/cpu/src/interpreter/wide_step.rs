@@ -8,7 +8,7 @@ use crate::memory::view_access::DomainRange;
 
 impl TileMachine<'_> {
     /// Runs an instruction that reads or writes registers of 64 bits.
-    pub(super) fn step_wide(&mut self, op: &BytecodeOp, range: DomainRange, tile: Tile, part: TilePart) {
+    pub(super) fn step_wide(&mut self, op: &BytecodeOp, range: &DomainRange, tile: &Tile, part: TilePart) {
         match op.code {
             Opcode::Constant(bits) => self.output::<u64>(op, 1)[0] = bits,
             Opcode::Parameter(i) => {

@@ -47,8 +47,8 @@ impl<'a> TileMachine<'a> {
     pub(super) fn moved<W: TileWord>(
         &mut self,
         op: &BytecodeOp,
-        range: DomainRange,
-        tile: Tile,
+        range: &DomainRange,
+        tile: &Tile,
         part: TilePart,
     ) -> bool {
         let n = range.count;
@@ -56,12 +56,14 @@ impl<'a> TileMachine<'a> {
         match op.code {
             Opcode::Alias(i) => {
                 let touch = &self.nest.touches[i];
-                let words = bindings[touch.buffer].register_words::<W>(touch.access.first(range), n);
+                let access = &touch.access;
+                let first = if access.is_run() { access.first(*range) } else { access.index(range.start) };
+                let words = bindings[touch.buffer].register_words::<W>(first, n);
                 self.registers[op.out] = words.cast();
             }
             Opcode::Load(i) => {
                 let (touch, out) = (&self.nest.touches[i], self.output::<W>(op, n));
-                for (at, range) in self.pieces(range, tile, part) {
+                for (at, range) in self.pieces(*range, tile, part) {
                     let out = &mut out[at..at + range.count];
                     // SAFETY: the program says that this kernel may read the buffer.
                     unsafe { element_runs::load(&touch.access, range, 0, bindings[touch.buffer], out) };
@@ -69,7 +71,7 @@ impl<'a> TileMachine<'a> {
             }
             Opcode::Store(i) => {
                 let (touch, values) = (&self.nest.touches[i], self.input::<W>(op.a, n));
-                for (at, range) in self.pieces(range, tile, part) {
+                for (at, range) in self.pieces(*range, tile, part) {
                     let values = &values[at..at + range.count];
                     // SAFETY: views of stores are one-to-one, so that no other tile writes here.
                     unsafe { element_runs::store(&touch.access, range, bindings[touch.buffer], values) };
@@ -87,7 +89,7 @@ impl<'a> TileMachine<'a> {
                 out.chunks_exact_mut(tile.rows).for_each(|row| row.copy_from_slice(values));
             }
             Opcode::Reduce(i) => self.reduce(i, self.input::<W>(op.a, n), tile),
-            Opcode::Take(i) => self.take::<W>(&self.nest.takes[i], op, range, tile, part),
+            Opcode::Take(i) => self.take::<W>(&self.nest.takes[i], op, *range, tile, part),
             Opcode::Copy => self.output::<W>(op, n).copy_from_slice(self.input(op.a, n)),
             Opcode::Keep => {}
             _ => return false,
@@ -111,7 +113,7 @@ impl<'a> TileMachine<'a> {
         unsafe { std::slice::from_raw_parts_mut(start, n) }
     }
 
-    fn reduce<W: TileWord>(&self, accumulator: usize, words: &[W], tile: Tile) {
+    fn reduce<W: TileWord>(&self, accumulator: usize, words: &[W], tile: &Tile) {
         let mut state = self.state(accumulator, tile.rows);
         // SAFETY: these lanes are available.
         unsafe {
@@ -130,7 +132,7 @@ impl<'a> TileMachine<'a> {
         take: &Take,
         op: &BytecodeOp,
         range: DomainRange,
-        tile: Tile,
+        tile: &Tile,
         part: TilePart,
     ) {
         let out = self.output::<W>(op, range.count);

@@ -8,7 +8,7 @@ use farad_ir::Reduce;
 
 use super::wide_reduction;
 use crate::heuristics::reductions::{
-    FEW_PARTIALS, FLOAT_TILES, LONG_ROW, MANY_PARTIALS, MIDDLING_ROW, SOME_PARTIALS,
+    EXTREME_PARTIALS, FEW_PARTIALS, FLOAT_TILES, LONG_ROW, MANY_PARTIALS, MIDDLING_ROW, SOME_PARTIALS,
 };
 use crate::interpreter::bytecode::WordType;
 
@@ -49,9 +49,13 @@ impl<'a> ReductionState<'a> {
             self.wide.fill(f64::from_bits(self.wide_identity()));
             return self.index.fill(0);
         }
-        self.wide.fill(self.reduce.identity(farad_ir::DType::F32).as_f64());
+        if self.is_wide() {
+            self.wide.fill(if self.reduce == Reduce::Prod { 1.0 } else { 0.0 });
+        }
         self.value.fill(self.identity());
-        self.index.fill(0);
+        if self.reduce.is_index() {
+            self.index.fill(0);
+        }
     }
 
     /// Whether values are combined in `f32` and moved to `f64` from time to time.
@@ -59,8 +63,14 @@ impl<'a> ReductionState<'a> {
         self.kind == WordType::Float && self.reduce.row().rounds
     }
 
+    // Every row resets, so the usual ones do without the table.
     fn identity(&self) -> u32 {
-        self.reduce.identity(self.kind.dtype()).word()
+        match (self.reduce, self.kind) {
+            (Reduce::Sum, _) => 0,
+            (Reduce::Max | Reduce::ArgMax, WordType::Float) => f32::NEG_INFINITY.to_bits(),
+            (Reduce::Min | Reduce::ArgMin, WordType::Float) => f32::INFINITY.to_bits(),
+            (reduce, kind) => reduce.identity(kind.dtype()).word(),
+        }
     }
 
     /// The identity element, for a 64-bit register.
@@ -147,8 +157,13 @@ fn beats(reduce: Reduce, kind: WordType, b: u32, a: u32) -> bool {
     }
 }
 
+/// Partial values at the start of a cache line. A vector that is written across two lines is not handed on to those who read it
+/// next; they wait.
+#[repr(align(64))]
+struct CacheLines<T>(T);
+
 macro_rules! fold_row {
-    (by $partials:ident, $row:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+    (chunks $chunks:ident by $partials:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
         // A separate function, so that the final combination does not split the partials' vectors inside the
         // loop.
         #[inline(never)]
@@ -163,19 +178,47 @@ macro_rules! fold_row {
             }
             partial[0]
         }
-        let mut partial = [$start; $partials];
-        let (chunks, rest) = $row.as_chunks::<$partials>();
-        for chunk in chunks {
+        let mut lines = CacheLines([$start; $partials]);
+        let partial = &mut lines.0;
+        for chunk in $chunks {
             for lane in 0..$partials {
                 let ($acc, $x) = (partial[lane], chunk[lane]);
                 partial[lane] = $body;
             }
         }
-        for (acc, &$x) in partial.iter_mut().zip(rest) {
-            let $acc = *acc;
-            *acc = $body;
+        join(partial)
+    }};
+    (by $partials:ident, $row:ident, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+        let (chunks, rest) = $row.as_chunks::<$partials>();
+        let whole = fold_row!(chunks chunks by $partials, $type, $start, |$acc, $x| $body);
+        if rest.is_empty() {
+            whole
+        } else {
+            // The rest by itself: single elements in the partials would be written apart and read as vectors, and such
+            // a read waits for all writes before it.
+            let (fours, rest) = rest.as_chunks::<4>();
+            let mut four = [$start; 4];
+            for chunk in fours {
+                for lane in 0..4 {
+                    let ($acc, $x) = (four[lane], chunk[lane]);
+                    four[lane] = $body;
+                }
+            }
+            let pair = [0, 1].map(|lane| {
+                let ($acc, $x) = (four[lane], four[lane + 2]);
+                $body
+            });
+            let mut all = {
+                let ($acc, $x) = (pair[0], pair[1]);
+                $body
+            };
+            for &$x in rest {
+                let $acc = all;
+                all = $body;
+            }
+            let ($acc, $x) = (whole, all);
+            $body
         }
-        join(&mut partial)
     }};
     ($row:expr, $type:ty, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
         let row: &[$type] = bytemuck::cast_slice($row);
@@ -189,6 +232,70 @@ macro_rules! fold_row {
     }};
 }
 
+/// The extreme of a row of floats. A comparison alone may skip a NaN, so a sum beside it says whether there may be one;
+/// then the answer is `None`.
+macro_rules! extreme_without_nan {
+    ($row:ident, $start:expr, |$acc:ident, $x:ident| $body:expr) => {{
+        let mut lines = CacheLines([[$start; EXTREME_PARTIALS], [0f32; EXTREME_PARTIALS]]);
+        let [best, sums] = &mut lines.0;
+        let (chunks, rest) = $row.as_chunks::<EXTREME_PARTIALS>();
+        for chunk in chunks {
+            for lane in 0..EXTREME_PARTIALS {
+                let ($acc, $x) = (best[lane], chunk[lane]);
+                best[lane] = $body;
+                sums[lane] += $x;
+            }
+        }
+        if !rest.is_empty() {
+            // Elements may count twice.
+            let last = $row.last_chunk::<EXTREME_PARTIALS>().expect("a chunk");
+            for lane in 0..EXTREME_PARTIALS {
+                let ($acc, $x) = (best[lane], last[lane]);
+                best[lane] = $body;
+                sums[lane] += $x;
+            }
+        }
+        let sum = joined(sums, |a, x| a + x);
+        // Infinities of both signs make NaN as well, which costs a second look.
+        (!sum.is_nan()).then(|| joined(best, |$acc, $x| $body))
+    }};
+}
+
+/// Combines partial values, halves with halves; never inlined, as in `fold_row`.
+#[inline(never)]
+fn joined(partial: &mut [f32; EXTREME_PARTIALS], combine: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut width = EXTREME_PARTIALS / 2;
+    while width > 0 {
+        for lane in 0..width {
+            partial[lane] = combine(partial[lane], partial[lane + width]);
+        }
+        width /= 2;
+    }
+    partial[0]
+}
+
+/// The largest element, NaN where there is one.
+#[inline(always)]
+fn largest(row: &[f32]) -> f32 {
+    let plain = (row.len() >= EXTREME_PARTIALS)
+        .then(|| extreme_without_nan!(row, f32::NEG_INFINITY, |a, x| if x > a { x } else { a }))
+        .flatten();
+    plain.unwrap_or_else(|| {
+        fold_row!(row, f32, f32::NEG_INFINITY, |a, x| if (a >= x) | a.is_nan() { a } else { x })
+    })
+}
+
+/// The smallest element, NaN where there is one.
+#[inline(always)]
+fn smallest(row: &[f32]) -> f32 {
+    let plain = (row.len() >= EXTREME_PARTIALS)
+        .then(|| extreme_without_nan!(row, f32::INFINITY, |a, x| if x < a { x } else { a }))
+        .flatten();
+    plain.unwrap_or_else(|| {
+        fold_row!(row, f32, f32::INFINITY, |a, x| if (a <= x) | a.is_nan() { a } else { x })
+    })
+}
+
 #[inline(always)]
 fn reduce_row(reduce: Reduce, kind: WordType, row: &[u32]) -> u32 {
     match (reduce, kind) {
@@ -196,12 +303,8 @@ fn reduce_row(reduce: Reduce, kind: WordType, row: &[u32]) -> u32 {
         (Reduce::Sum, _) => fold_row!(row, u32, 0u32, |a, x| a.wrapping_add(x)),
         (Reduce::Prod, WordType::Float) => fold_row!(row, f32, 1f32, |a, x| a * x).to_bits(),
         (Reduce::Prod, _) => fold_row!(row, u32, 1u32, |a, x| a.wrapping_mul(x)),
-        (Reduce::Max | Reduce::ArgMax, WordType::Float) => {
-            fold_row!(row, f32, f32::NEG_INFINITY, |a, x| if (a >= x) | a.is_nan() { a } else { x }).to_bits()
-        }
-        (_, WordType::Float) => {
-            fold_row!(row, f32, f32::INFINITY, |a, x| if (a <= x) | a.is_nan() { a } else { x }).to_bits()
-        }
+        (Reduce::Max | Reduce::ArgMax, WordType::Float) => largest(bytemuck::cast_slice(row)).to_bits(),
+        (_, WordType::Float) => smallest(bytemuck::cast_slice(row)).to_bits(),
         (Reduce::Max | Reduce::ArgMax, WordType::Int) => {
             fold_row!(row, i32, i32::MIN, |a, x| a.max(x)) as u32
         }

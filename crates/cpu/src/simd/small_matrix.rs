@@ -1,7 +1,9 @@
 //! Products too small or too thin for a blocked algorithm: sums of rows, dot products, or many rows with few
 //! columns.
 
-use crate::heuristics::small_products::{COLUMNS, NARROW, NARROW_APART, NARROW_ROWS, PARTIALS, ROWS, WIDTH};
+use crate::heuristics::small_products::{
+    COLUMNS, NARROW, NARROW_APART, NARROW_ROWS, NARROW_SCATTERED, PARTIALS, ROWS, WIDTH,
+};
 use crate::simd::math::fma;
 
 /// A matrix in memory, with its row and column strides.
@@ -70,7 +72,8 @@ impl Multiply {
     pub fn narrow(self) -> Option<Multiply> {
         let narrow = |p: &Multiply| {
             let near = p.lhs.column == 1 || p.k <= NARROW_APART;
-            (2..=NARROW).contains(&p.n) && near && p.m >= NARROW_ROWS && p.out.column == 1
+            let together = p.out.column == 1 || p.k >= NARROW_SCATTERED;
+            (2..=NARROW).contains(&p.n) && near && p.m >= NARROW_ROWS && together
         };
         [self, self.transposed()].into_iter().find(narrow)
     }
@@ -262,7 +265,12 @@ unsafe fn narrow_rows<const F: bool, const R: usize>(p: &Multiply, rhs: &[[f32; 
             lhs = lhs.wrapping_offset(p.lhs.column);
         }
         for (r, sums) in sums.iter().enumerate() {
-            p.out.from(row + r, 0).start.copy_from_nonoverlapping(sums.as_ptr(), p.n);
+            let out = p.out.from(row + r, 0).start;
+            if p.out.column == 1 {
+                out.copy_from_nonoverlapping(sums.as_ptr(), p.n);
+            } else {
+                (0..p.n).for_each(|j| *out.offset(p.out.column * j as isize) = sums[j]);
+            }
         }
     }
 }

@@ -121,29 +121,63 @@ impl Stretch {
 
     /// Fills its part of a row. `index` is the element at position 0; with `None`, no element exists.
     #[inline]
-    pub fn fill(&self, index: Option<i64>, binding: Binding, out: &mut [u32]) {
+    pub fn fill(&self, index: Option<i64>, source: &StretchSource, out: &mut [u32]) {
         let out = &mut out[self.at..self.at + self.count];
-        let Some(index) = index.filter(|_| self.begin < self.end) else { return out.fill(0) };
-        out[..self.begin].fill(0);
-        out[self.end..].fill(0);
+        let StretchSource { binding, words, zeroed } = *source;
+        let Some(index) = index.filter(|_| self.begin < self.end) else {
+            if !zeroed {
+                out.fill(0);
+            }
+            return;
+        };
+        if !zeroed {
+            out[..self.begin].fill(0);
+            out[self.end..].fill(0);
+        }
         let out = &mut out[self.begin..self.end];
         let first = index + self.first;
-        if binding.dtype.size() != 4 {
+        if !words {
             let access = ViewAccess::strided(binding.len, self.step as i64);
             let range = DomainRange { start: 0, count: out.len(), fixed: &[] };
             // SAFETY: the program says that this kernel may read the buffer; runs are checked.
             return unsafe { element_runs::load(&access, range, first, binding, out) };
         }
-        let from = binding.words(first, self.step * (out.len() - 1) + 1);
+        let len = self.step * (out.len() - 1) + 1;
+        let from = binding.words(first, len);
         if self.step == 1 {
             // SAFETY: the words were checked to be in the buffer; scratch never overlaps it.
             return unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
         }
-        for (i, out) in out.iter_mut().enumerate() {
-            // SAFETY: as above.
-            *out = unsafe { from.add(self.step * i).read() };
+        // SAFETY: as above.
+        let from = unsafe { std::slice::from_raw_parts(from.cast_const(), len) };
+        match self.step {
+            2 => every::<2>(from, out),
+            3 => every::<3>(from, out),
+            4 => every::<4>(from, out),
+            step => from.iter().step_by(step).zip(out).for_each(|(&x, out)| *out = x),
         }
     }
+}
+
+/// Every `STEP`-th word, with a step that is known at compile time. The last one may be all of its chunk.
+#[inline(always)]
+fn every<const STEP: usize>(from: &[u32], out: &mut [u32]) {
+    let (chunks, last) = from.as_chunks::<STEP>();
+    for (chunk, out) in chunks.iter().zip(&mut *out) {
+        *out = chunk[0];
+    }
+    if let (Some(&x), Some(out)) = (last.first(), out.last_mut()) {
+        *out = x;
+    }
+}
+
+/// What stretches are read of.
+pub struct StretchSource {
+    pub binding: Binding,
+    /// Whether elements are stored as words.
+    pub words: bool,
+    /// Whether there are zeros already where nothing is read.
+    pub zeroed: bool,
 }
 
 /// The view with a guard along `vector` that always holds, if the view has none there and reads with a stride.
