@@ -166,12 +166,40 @@ fn trials_begin_alike_and_end_early_if_they_should() -> farad::Result<()> {
     Ok(())
 }
 
+/// Along the slope, the first step is as long as it should be: so many deviations of a policy.
+#[test]
+fn evolution_may_move_all_weights_together() -> farad::Result<()> {
+    let (_one, device) = begin(7);
+    let small = EvolutionSettings {
+        policy: vec![],
+        population: 8,
+        trials: 1,
+        together: true,
+        step: 0.3,
+        ..EvolutionSettings::default()
+    };
+    let mut es = Es::new(Arc::new(Pendulum), small.clone(), 2, 2, &device)?;
+    let before = es.agents().detach()?.weights;
+    es.update()?;
+    let after = es.agents().weights;
+    let squares =
+        before.iter().zip(&after).map(|(a, b)| (a - b).square().reshape([2, a.numel() / 2]).sum_axes([1]));
+    let far = squares.reduce(|a, b| a + b).expect("there are weights").sqrt().to_vec::<f32>()?;
+    // Three observations and a bias.
+    let wanted = (small.step * small.noise * 4f64.sqrt()) as f32;
+    assert!(far.iter().all(|far| (far - wanted).abs() < 1e-4), "{far:?} {wanted}");
+    Ok(())
+}
+
 /// A linear policy that sees a clock begins to crawl within a few generations.
 #[test]
 fn evolution_with_a_clock_begins_to_crawl() -> farad::Result<()> {
     let (_one, device) = begin(6);
     let mut settings = Settings::new(NamedWorld::of("crawler").expect("a row"), "es");
-    (settings.task.seconds, settings.evolution.population, settings.updates) = (3.0, 32, 10);
+    (settings.task.seconds, settings.task.clock, settings.updates) = (3.0, 2.0, 10);
+    let evolution = &mut settings.evolution;
+    (evolution.population, evolution.noise, evolution.clock_gain) = (32, 0.05, 8.0);
+    (evolution.alike, evolution.step, evolution.early_share, evolution.early) = (true, 0.03, 0.5, 0.75);
     let world = environment_of(&settings, &device)?;
     assert_eq!((world.clocks(), world.names().seen.len()), (2, world.observations()));
     let mut es = Es::new(world.clone(), settings.evolution.clone(), 1, settings.updates, &device)?;

@@ -129,8 +129,8 @@ fn evolution_of_several_ranks_is_that_of_one() {
         let drawing = DRAWING.lock().expect("nobody panicked");
         begin(device);
         let cma = Cma::new(environment(), settings(false), 2, 3, device).expect("it begins");
-        let es =
-            [false, true].map(|scale| Es::new(environment(), settings(scale), 2, 100, device).expect("it begins"));
+        let es = [false, true]
+            .map(|scale| Es::new(environment(), settings(scale), 2, 100, device).expect("it begins"));
         drop(drawing);
         let mut cma = cma.distributed(group).expect("enough policies");
         let mut all: Vec<u32> = vec![];

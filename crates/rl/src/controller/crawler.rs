@@ -1,6 +1,6 @@
 //! The crawler as a world of circuits: what its bits mean, and lessons that a circuit takes from the places where it errs.
 //!
-//! A linear policy with a clock is evolved and acts as the teacher. Lessons are collected in rounds. In the first, the
+//! A policy that PPO trains acts as the teacher. Lessons are collected in rounds. In the first, the
 //! teacher acts, by as many bits as the circuit has. In every later one a decision tree of all lessons so far acts, and the teacher
 //! says what it would have done there (Ross and others, 2011). So the lessons are about states that circuits reach.
 //!
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use farad::{Device, Result, Tensor};
 
-use super::driven::{HostCircuit, driven};
+use super::driven::{DrivenStarts, HostCircuit, driven};
 use super::lesson_tree::lesson_tree;
 use super::settings::ControllerSettings;
 use super::task::ControlTask;
@@ -29,19 +29,19 @@ pub(super) const TURN_BITS: usize = 2;
 
 /// Worlds in which lessons are collected.
 const WORLDS: usize = 32;
-/// Generations between two looks at the teacher, and the episodes of a look.
+/// Updates between two looks at the teacher, and the episodes of a look.
 const EVERY: u64 = 25;
 const EPISODES: usize = 8;
 
 /// The settings of the teacher.
-fn evolved(settings: &ControllerSettings) -> Settings {
+fn taught(settings: &ControllerSettings) -> Settings {
     let world = NamedWorld::of("crawler").expect("a row");
-    Settings { seed: settings.seed, updates: settings.teacher, ..Settings::new(world, "es") }
+    Settings { seed: settings.seed, updates: settings.teacher, ..Settings::new(world, "ppo") }
 }
 
 /// The world that teacher and circuit act in.
 pub(super) fn world(device: &Device) -> Result<Arc<dyn Environment>> {
-    environment_of(&evolved(&ControllerSettings::default()), device)
+    environment_of(&taught(&ControllerSettings::default()), device)
 }
 
 /// Settings of its circuits.
@@ -54,19 +54,19 @@ pub(super) fn usual(settings: &mut ControllerSettings) {
 
 /// A policy that crawls: the best that was seen.
 fn teacher(settings: &ControllerSettings, world: &dyn Environment, device: &Device) -> Result<Agents> {
-    let own = evolved(settings);
+    let own = taught(settings);
     farad::seed(own.seed);
     device.seed(own.seed);
     let row = NamedAlgorithm::of(&own.algorithm).expect("a row");
-    let mut evolution = (row.make)(environment_of(&own, device)?, &own, device)?;
-    let (mut best, mut kept) = (f64::NEG_INFINITY, evolution.agents().detach()?);
+    let mut learner = (row.make)(environment_of(&own, device)?, &own, device)?;
+    let (mut best, mut kept) = (f64::NEG_INFINITY, learner.agents().detach()?);
     for update in 1..=own.updates {
-        evolution.update()?;
+        learner.update()?;
         if update.is_multiple_of(EVERY) || update == own.updates {
-            evolution.check()?;
-            let score = ReturnScore::of(world, &evolution.agents(), EPISODES, own.seed, device)?[0].mean();
+            learner.check()?;
+            let score = ReturnScore::of(world, &learner.agents(), EPISODES, own.seed, device)?[0].mean();
             if score > best {
-                (best, kept) = (score, evolution.agents().detach()?);
+                (best, kept) = (score, learner.agents().detach()?);
             }
         }
     }
@@ -81,12 +81,13 @@ fn bits(done: &[f32]) -> u32 {
 }
 
 /// What lessons depend on, and the last that were collected: the end of a training wants those of its begin.
-static LAST: Mutex<Option<([u64; 5], Lessons)>> = Mutex::new(None);
+static LAST: Mutex<Option<([u64; 6], Lessons)>> = Mutex::new(None);
 
 /// Lessons of all rounds.
 pub(super) fn lessons(settings: &ControllerSettings) -> Result<Lessons> {
     let ControllerSettings { seed, teacher, rounds, .. } = *settings;
-    let key = [seed, teacher, rounds, settings.thresholds as u64, settings.tree as u64];
+    let sizes = [settings.episode_steps(), settings.thresholds, settings.tree].map(|size| size as u64);
+    let key = [seed, teacher, rounds, sizes[0], sizes[1], sizes[2]];
     let last = LAST.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some((_, lessons)) = last.as_ref().filter(|(of, _)| *of == key) {
         return Ok(lessons.clone());
@@ -111,7 +112,9 @@ fn collected(settings: &ControllerSettings) -> Result<Lessons> {
         let tree = (round > 0).then(|| tree_of(settings, task, &lessons));
         let mut wanted = vec![];
         let mut seen = vec![];
-        driven(task, &*world, WORLDS, settings.seed ^ round << 32, &device, |rows| {
+        let seed = settings.seed ^ round << 32;
+        let starts = DrivenStarts { worlds: WORLDS, steps: settings.episode_steps(), seed };
+        driven(task, &*world, starts, &device, |rows| {
             let right = said(rows, WORLDS)?;
             let numbers = rows.chunks(rows.len() / WORLDS);
             seen.extend(numbers.map(|row| row.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>()));
@@ -135,7 +138,7 @@ fn tree_of(settings: &ControllerSettings, task: &ControlTask, lessons: &Lessons)
 }
 
 /// The names of the numbers that are seen.
-pub(super) const SEEN: [&str; 41] = [
+pub(super) const SEEN: [&str; 39] = [
     "height",
     "turn_w",
     "turn_x",
@@ -175,8 +178,6 @@ pub(super) const SEEN: [&str; 41] = [
     "front_right_touch",
     "back_left_touch",
     "back_right_touch",
-    "clock_sine",
-    "clock_cosine",
 ];
 
 /// The names of the output bits: two for each motor.

@@ -17,16 +17,27 @@ pub struct Earned {
     pub ahead: Option<Vec<f64>>,
 }
 
-/// One episode in each of so many worlds, which begin as the seed says. Every step, `choose` gets the observations, world by
-/// world, and gives the output bits of every world. Does not advance the device's own random numbers.
-pub(super) fn driven(
+/// Starts of episodes: how many, of how many steps, and the seed that they are drawn from.
+#[derive(Clone, Copy, Debug)]
+pub struct DrivenStarts {
+    /// How many worlds there are.
+    pub worlds: usize,
+    /// Steps of an episode.
+    pub steps: usize,
+    /// What they are drawn from.
+    pub seed: u64,
+}
+
+/// One episode in each world of a task on a device. Every step, `choose` gets the observations, world by world, and gives the output
+/// bits of every world, the first one lowest. Does not advance the device's own random numbers.
+pub fn driven(
     task: &ControlTask,
     world: &dyn Environment,
-    worlds: usize,
-    seed: u64,
+    starts: DrivenStarts,
     device: &Device,
     mut choose: impl FnMut(&[f32]) -> Result<Vec<u32>>,
 ) -> Result<Earned> {
+    let DrivenStarts { worlds, steps, seed } = starts;
     let random = device.random_state();
     device.seed(seed);
     let mut state = world.begin(worlds, device);
@@ -37,7 +48,7 @@ pub(super) fn driven(
     let place = |state: &[Tensor]| world.ahead(state).map(|ahead| ahead.to_vec::<f32>()).transpose();
     let start = place(&state)?;
     let mut reached = start.clone();
-    for _ in 0..task.longest {
+    for _ in 0..steps {
         let bits = choose(&world.observe(&state).to_vec::<f32>()?)?;
         let plane = |n: usize| {
             let own: Vec<bool> = bits.iter().map(|bits| bits >> n & 1 == 1).collect();
@@ -85,7 +96,8 @@ impl HostCircuit {
                 words[input] = bits.map(|(n, row)| u64::from(row[number] > level) << n).sum();
             }
             answer(&self.netlist, &self.live, &mut words);
-            let outputs: Vec<u64> = self.netlist.outputs.iter().map(|output| words[output.wire.index()]).collect();
+            let outputs: Vec<u64> =
+                self.netlist.outputs.iter().map(|output| words[output.wire.index()]).collect();
             let of = |n: usize| -> u32 {
                 outputs.iter().enumerate().map(|(bit, word)| ((word >> n & 1) as u32) << bit).sum()
             };
@@ -95,23 +107,22 @@ impl HostCircuit {
     }
 }
 
-/// What a circuit earns from so many starts, which are drawn from a seed.
+/// What a circuit earns from these starts. Episodes of worlds that run on the host are whole ones.
 pub fn earned_from(
     task: &ControlTask,
     netlist: &Netlist,
     code: &ObservationCode,
-    starts: usize,
-    seed: u64,
+    starts: DrivenStarts,
 ) -> Result<Earned> {
     if let Some(host) = &task.host {
-        let returns = earned(task, netlist, code, &(host.starts)(starts, seed)?, None);
+        let returns = earned(task, netlist, code, &(host.starts)(starts.worlds, starts.seed)?, None);
         return Ok(Earned { returns, ahead: None });
     }
     let device = Device::cpu();
     let world = (task.world)(&device)?;
     let circuit = HostCircuit::new(netlist.clone(), code.clone());
-    driven(task, &*world, starts, seed, &device, |rows| {
-        let rows = rows.chunks(rows.len() / starts);
+    driven(task, &*world, starts, &device, |rows| {
+        let rows = rows.chunks(rows.len() / starts.worlds);
         Ok(circuit.answers(&rows.map(|row| row.iter().map(|&x| f64::from(x)).collect()).collect::<Vec<_>>()))
     })
 }

@@ -8,7 +8,7 @@ use farad_circuit::equivalence::{Budget, equivalent};
 use farad_circuit::repair::{ClassifierCircuit, PanelSamples, Reading, SearchOptions, repair_classifier};
 use farad_circuit::{Circuit, Drawing, Format, Netlist, Statistics, export, simplify};
 
-use super::driven::{Earned, earned_from};
+use super::driven::{DrivenStarts, Earned, earned_from};
 use super::lesson_tree::lesson_tree;
 use super::observation_code::ObservationCode;
 use super::search::settle_in_loop;
@@ -160,6 +160,11 @@ fn learned(run: &Run) -> Result<(Netlist, ObservationCode, u64)> {
     Ok((circuit(settings.task(), &network, &code)?, code, checkpoint.step()))
 }
 
+/// The starts for a purpose.
+fn starts(settings: &ControllerSettings, purpose: u64) -> DrivenStarts {
+    DrivenStarts { worlds: settings.episodes, steps: settings.episode_steps(), seed: settings.seed ^ purpose }
+}
+
 /// Repairs, simplifies and judges the circuit of a run; reuses what the run has already written.
 pub fn judge(run: &Run) -> Result<ControllerVerdict> {
     let settings = ControllerSettings::of(run)?;
@@ -175,8 +180,8 @@ pub fn judge(run: &Run) -> Result<ControllerVerdict> {
     };
     let proof = equivalent(&repaired, &simplified, &Budget::default()).map_err(farad_logic::Error::from)?;
     let task = settings.task();
-    let seed = settings.seed ^ JUDGED;
-    let earned = |netlist: &Netlist| earned_from(task, netlist, &code, settings.episodes, seed);
+    let starts = starts(&settings, JUDGED);
+    let earned = |netlist: &Netlist| earned_from(task, netlist, &code, starts);
     let Earned { returns, ahead } = earned(&simplified)?;
     Ok(ControllerVerdict {
         updates,
@@ -220,19 +225,17 @@ fn repair(learned: &Netlist, lessons: &CodedLessons, settings: &ControllerSettin
     // A circuit that agrees with more samples may still earn less.
     let (task, code) = (settings.task(), &lessons.code);
     let sum = |netlist: &Netlist| -> Result<f64> {
-        let found = earned_from(task, netlist, code, settings.episodes, settings.seed ^ COMPARED)?;
+        let found = earned_from(task, netlist, code, starts(settings, COMPARED))?;
         Ok(found.returns.iter().sum())
     };
-    let (before, after) = (sum(learned)?, sum(&on_samples)?);
-    let (mut best, mut begin) = if after >= before { (after, on_samples) } else { (before, learned.clone()) };
-    if settings.tree > 0 {
-        let tree = lesson_tree(lessons, learned, settings.tree, task.group);
-        let earned = sum(&tree)?;
-        if earned > best {
-            (best, begin) = (earned, tree);
-        }
-    }
-    debug_assert!(best >= before);
+    let before = sum(learned)?;
+    let after = if on_samples == *learned { before } else { sum(&on_samples)? };
+    let (best, begin) = if after >= before { (after, on_samples) } else { (before, learned.clone()) };
+    let tree = (settings.tree > 0).then(|| lesson_tree(lessons, learned, settings.tree, task.group));
+    let begin = match tree {
+        Some(tree) if sum(&tree)? > best => tree,
+        _ => begin,
+    };
     match task.host {
         Some(_) => Ok(settle_in_loop(task, &begin, code, settings.search, settings.seed)?.netlist),
         None => Ok(begin),

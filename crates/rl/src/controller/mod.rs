@@ -26,7 +26,7 @@ mod trainee;
 
 pub use circuit_controller::CircuitController;
 pub use closed_loop::{earned, survived};
-pub use driven::{Earned, earned_from};
+pub use driven::{DrivenStarts, Earned, driven, earned_from};
 pub use finish::{ControllerVerdict, repaired, simplified};
 pub use kind::{Controllers, KIND};
 pub use observation_code::ObservationCode;

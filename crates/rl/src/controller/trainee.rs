@@ -58,7 +58,8 @@ pub(super) fn network(settings: &ControllerSettings, inputs: usize) -> GateNetwo
 /// A circuit with the inputs and outputs of a task; nothing is set.
 pub(super) fn blank(task: &ControlTask, code: &ObservationCode) -> Netlist {
     let mut netlist = Netlist { inputs: code.names(task.numbers), ..Netlist::new(task.name) };
-    let nothing = Gate::ALL.iter().find(|gate| !gate.output(true, true) && !gate.reads_a() && !gate.reads_b());
+    let nothing =
+        Gate::ALL.iter().find(|gate| !gate.output(true, true) && !gate.reads_a() && !gate.reads_b());
     let nothing = netlist.gate(*nothing.expect("there is a gate for every table"), Wire(0), Wire(0));
     task.outputs.iter().for_each(|name| netlist.output(name.to_string(), nothing));
     code.put(&mut netlist);

@@ -26,7 +26,7 @@ farad::train::settings! {
         lowest: Vec<f64> = vec![], Takes::Numbers, "The episode ends when the body is lower than this, in meters; without it, never.";
         time_step: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Seconds per step; 0 means as described.";
         substeps: usize = 0, Takes::Whole(0, 1 << 10), "Sub-steps per step; 0 means as described.";
-        clock: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Beats per second of a clock whose sine and cosine agents see; 0: none.";
+        #[later] clock: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Beats per second of a clock whose sine and cosine agents see; 0: none.";
     }
 }
 

@@ -142,7 +142,8 @@ impl Es {
         let both = Tensor::concat(&[&drawn, &-&drawn], 1);
         let rows = (mean.unsqueeze(1) + both * noise).reshape([seeds * population, numbers]);
         let rows = self.weights(&rows);
-        let trial = PolicyTrial::new(&*self.environment, &self.settings, self.share(), &self.device, &self.ranks);
+        let trial =
+            PolicyTrial::new(&*self.environment, &self.settings, self.share(), &self.device, &self.ranks);
         let (found, broken, scale) = match &self.scale {
             None => {
                 let (found, broken) = fitness(&trial, &self.network, &rows)?;

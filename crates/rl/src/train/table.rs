@@ -113,14 +113,6 @@ pub const WORLDS: [NamedWorld; 9] = [
                 (ppo.horizon, ppo.minibatches, ppo.learning_rate, ppo.discount) = (16, 4, 2e-3, 0.98);
                 settings.updates = 500;
             }
-            if settings.algorithm == "es" {
-                // A gait is a rhythm: weights of a clock find one first, and those of what is felt mend it. All
-                // policies of a generation begin alike, so that their returns differ by what they do.
-                let evolution = &mut settings.evolution;
-                (settings.task.clock, evolution.clock_gain, evolution.alike) = (2.0, 8.0, true);
-                (evolution.noise, evolution.step, evolution.together) = (0.05, 0.3, true);
-                (settings.updates, settings.course.evaluate_every) = (200, 10);
-            }
         },
     },
     NamedWorld {
