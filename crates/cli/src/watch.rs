@@ -71,7 +71,7 @@ fn agent(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
 
 fn circuit(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {
     let circuit = CircuitController::new(controller::simplified(run, &())?)?;
-    Ok(film(&*circuit.world(), &circuit, options.episode, options.most, device)?)
+    Ok(film(&*circuit.world(device)?, &circuit, options.episode, options.most, device)?)
 }
 
 fn creature(run: &Run, options: &WatchOptions, device: &Device) -> Result<Film> {

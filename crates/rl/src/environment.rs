@@ -122,6 +122,11 @@ pub trait Environment: Send + Sync {
         false
     }
 
+    /// How many of the last observations are a clock's: they depend on the time only.
+    fn clocks(&self) -> usize {
+        0
+    }
+
     /// What is wrong with worlds after a step, `[worlds]` (`i32`): 0 if nothing is, otherwise one more than the number of the
     /// part that shows it. An algorithm then refuses to go on. None where nothing can be wrong.
     fn broken(&self, _before: &[Tensor], _after: &[Tensor]) -> Option<Tensor> {

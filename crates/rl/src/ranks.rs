@@ -143,6 +143,10 @@ impl Environment for SharedWorlds<'_> {
         self.environment.starts_slowly()
     }
 
+    fn clocks(&self) -> usize {
+        self.environment.clocks()
+    }
+
     fn broken(&self, before: &[Tensor], after: &[Tensor]) -> Option<Tensor> {
         self.environment.broken(before, after)
     }

@@ -1,13 +1,15 @@
 //! Controllers of logic gates, from training to Verilog in closed loop.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use farad::run::{Run, Stop};
 use farad::train::{Asked, Training, TrainingKind};
-use farad_circuit::{Circuit, Format, Netlist, export};
+use farad_circuit::{Circuit, Format, Gate, Netlist, Wire, export};
 use farad_rl::controller::{
-    CircuitController, ControlTask, Controllers, KIND, ObservationCode, earned, survived,
+    CircuitController, ControlTask, Controllers, DrivenStarts, KIND, ObservationCode, driven, earned,
+    earned_from, survived,
 };
 use farad_rl::{CartPole, Pendulum, returns};
 
@@ -102,13 +104,13 @@ fn a_circuit_swings_the_pendulum_up_and_so_does_its_verilog() -> farad::Result<(
     let device = farad::Device::cpu();
     device.seed(77);
     let controller = CircuitController::new(netlist.clone())?;
-    let [totals, _] = returns(&*controller.world(), &controller, 256, &device);
+    let [totals, _] = returns(&*controller.world(&device)?, &controller, 256, &device);
     assert!(totals.mean().item()? >= -250.0);
 
     let task = ControlTask::of("pendulum")?;
     let starts = Pendulum::starts(10, 5)?;
     if let Some(found) = in_verilog(&folder.0, &netlist, &pendulum(&starts)) {
-        let whole = (task.starts)(10, 5)?;
+        let whole = (task.host.as_ref().expect("it runs on the host").starts)(10, 5)?;
         let wanted = earned(task, &netlist, &ObservationCode::of(&netlist).unwrap(), &whole, None);
         // Rounding decides what is above a threshold, so returns differ a little.
         let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
@@ -116,6 +118,121 @@ fn a_circuit_swings_the_pendulum_up_and_so_does_its_verilog() -> farad::Result<(
         assert_eq!(found.len(), 10);
     }
     Ok(())
+}
+
+/// A short form of the whole way, and a circuit that acts in the physics by its file in C as on the host.
+#[test]
+fn a_circuit_moves_the_crawler_and_so_do_its_c_and_its_verilog() -> farad::Result<()> {
+    let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = Folder::new("crawler");
+    let run = folder.0.join("run");
+    let set = "teacher=0 rounds=2 steps=3 thresholds=3 tree=4 layers=48 updates=5 samples=64 episodes=2";
+    let set: Vec<String> = set.split(' ').map(String::from).collect();
+    let outcome = trained("crawler-circuit", &set, &run)?;
+    let json = &outcome.json[0];
+    println!("{json}");
+    assert_eq!((json["world"].as_str(), &json["proved"]), (Some("crawler"), &true.into()), "{json}");
+    assert!(json["body_lengths_mean"].as_f64().is_some_and(|lengths| lengths.abs() < 1.0), "{json}");
+    assert!(run.join("circuits/crawler.v").exists() && run.join("circuits/crawler.c").exists());
+
+    // Such a teacher says little, so another circuit acts: every output compares two of the bits.
+    let mut netlist = read(&run.join("circuits/simplified.json"));
+    let from = netlist.inputs.len();
+    for output in 0..netlist.outputs.len() {
+        let (a, b) = (Wire((output * 7 % from) as u32), Wire((output * 11 % from + 1) as u32 % from as u32));
+        netlist.outputs[output].wire = netlist.gate(Gate::ALL[6 + output % 3], a, b);
+    }
+    let code = ObservationCode::of(&netlist).unwrap();
+
+    let (task, device) = (ControlTask::of("crawler")?, farad::Device::cpu());
+    let world = (task.world)(&device)?;
+    assert_eq!(world.observations(), task.numbers.len());
+    let starts = DrivenStarts { worlds: 2, steps: 8, seed: 5 };
+    let wanted = earned_from(task, &netlist, &code, starts)?;
+    if !have("gcc") {
+        return Ok(());
+    }
+    for (name, text) in export(&Circuit::Netlist(netlist.clone()), Format::named("c").unwrap()).unwrap() {
+        std::fs::write(folder.0.join(name), text).unwrap();
+    }
+    let (source, program) = (folder.0.join("crawler.c"), folder.0.join("crawler"));
+    let made = Command::new("gcc").arg("-DFARAD_TEST").arg("-o").arg(&program).arg(source).status().unwrap();
+    assert!(made.success());
+    let mut course = vec![];
+    let found = driven(task, &*world, starts, &device, |rows| {
+        let rows: Vec<Vec<bool>> = rows
+            .chunks(task.numbers.len())
+            .map(|row| code.bits(&row.iter().map(|&x| f64::from(x)).collect::<Vec<_>>()))
+            .collect();
+        let word =
+            |input: usize| rows.iter().enumerate().map(|(n, row)| u64::from(row[input]) << n).sum::<u64>();
+        let words: Vec<u64> = (0..netlist.inputs.len()).map(word).collect();
+        let said = in_c(&program, &words);
+        let of = |n: usize| said.iter().enumerate().map(|(bit, word)| ((word >> n & 1) as u32) << bit).sum();
+        let answers: Vec<u32> = (0..rows.len()).map(of).collect();
+        course.push((rows[0].clone(), answers[0]));
+        Ok(answers)
+    })?;
+    assert_eq!(found.returns, wanted.returns);
+    assert_eq!(found.ahead, wanted.ahead);
+    assert!(course.iter().any(|(_, said)| *said != course[0].1), "{course:?}");
+    if let Some(said) = replayed(&folder.0, &netlist, &course) {
+        assert_eq!(said, course.iter().map(|(_, said)| *said).collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+/// What a compiled circuit answers to words of inputs.
+fn in_c(program: &Path, words: &[u64]) -> Vec<u64> {
+    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    child.stdin.take().unwrap().write_all(&bytes).unwrap();
+    let said = child.wait_with_output().unwrap().stdout;
+    said.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+/// What the exported module answers to these inputs one after the other, by Icarus, if it is installed.
+fn replayed(folder: &Path, netlist: &Netlist, course: &[(Vec<bool>, u32)]) -> Option<Vec<u32>> {
+    let code = ObservationCode::of(netlist).unwrap();
+    let task = ControlTask::of_circuit(netlist).unwrap();
+    let mut steps = String::new();
+    for (bits, _) in course {
+        netlist
+            .inputs
+            .iter()
+            .zip(bits)
+            .for_each(|(name, &bit)| steps += &format!("{name} = {}; ", u8::from(bit)));
+        steps += "#1; $display(\"said %b\", out);\n";
+    }
+    let (mut wires, mut ports) = (String::new(), ports(task, &code));
+    netlist.inputs.iter().for_each(|input| wires += &format!("    reg {input};\n"));
+    let motors: Vec<&str> = task.outputs.iter().filter_map(|name| name.strip_suffix("_0")).collect();
+    let of = |(n, motor): (usize, &&str)| {
+        format!(".{motor}(out[{}:{}])", n * task.group + task.group - 1, n * task.group)
+    };
+    ports.extend(motors.iter().enumerate().map(of));
+    let last = task.outputs.len() - 1;
+    let text = simulated(folder, netlist, |name| {
+        format!(
+            "module main;\n{wires}    wire [{last}:0] out;\n    {name} tested ({});\n    initial begin\n{steps}    $finish;\n    end\nendmodule\n",
+            ports.join(", ")
+        )
+    })?;
+    let said = text.lines().filter_map(|line| line.strip_prefix("said "));
+    Some(said.map(|bits| u32::from_str_radix(bits.trim(), 2).unwrap()).collect())
+}
+
+/// The ports of observed numbers: several bits of one number form a bus, highest first.
+fn ports(task: &ControlTask, code: &ObservationCode) -> Vec<String> {
+    let port = |(number, levels): (&&str, &Vec<f64>)| {
+        let bits: Vec<String> = (0..levels.len()).rev().map(|n| format!("{number}_{n}")).collect();
+        match &bits[..] {
+            [] => None,
+            [bit] => Some(format!(".{bit}({bit})")),
+            bits => Some(format!(".{number}({{{}}})", bits.join(", "))),
+        }
+    };
+    task.numbers.iter().zip(&code.levels).filter_map(port).collect()
 }
 
 /// Whether a tool is installed; fails if it is required.
@@ -174,13 +291,21 @@ fn pendulum(starts: &[[f64; 2]]) -> VerilogWorld {
 
 /// What the exported module earns from each start in a test bench that Icarus simulates, if it is installed.
 fn in_verilog(folder: &Path, netlist: &Netlist, world: &VerilogWorld) -> Option<Vec<f64>> {
+    let text = simulated(folder, netlist, |name| bench(netlist, world, name))?;
+    Some(text.lines().filter_map(|line| line.strip_prefix("sum ")?.trim().parse().ok()).collect())
+}
+
+/// What Icarus prints of a test bench for the exported module, if it is installed.
+fn simulated(folder: &Path, netlist: &Netlist, bench: impl FnOnce(&str) -> String) -> Option<String> {
     if !have("iverilog") {
         eprintln!("skipped: iverilog is not installed");
         return None;
     }
     let files = export(&Circuit::Netlist(netlist.clone()), Format::named("verilog").unwrap()).unwrap();
+    let name = files[0].1.lines().find_map(|line| line.strip_prefix("module ")).unwrap();
+    let name = name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
     std::fs::write(folder.join("circuit.v"), &files[0].1).unwrap();
-    std::fs::write(folder.join("loop.v"), bench(netlist, world, &files[0].1)).unwrap();
+    std::fs::write(folder.join("loop.v"), bench(name)).unwrap();
     let compiled = Command::new("iverilog")
         .args(["-g2012", "-o", "loop", "circuit.v", "loop.v"])
         .current_dir(folder)
@@ -188,26 +313,18 @@ fn in_verilog(folder: &Path, netlist: &Netlist, world: &VerilogWorld) -> Option<
     let compiled = compiled.unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let ran = Command::new("vvp").args(["-n", "loop"]).current_dir(folder).output().unwrap();
-    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-    Some(text.lines().filter_map(|line| line.strip_prefix("sum ")?.trim().parse().ok()).collect())
+    Some(String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
 /// A test bench that closes the loop: thresholds, the module, and the equations of the world.
-fn bench(netlist: &Netlist, world: &VerilogWorld, module: &str) -> String {
+fn bench(netlist: &Netlist, world: &VerilogWorld, name: &str) -> String {
     let code = ObservationCode::of(netlist).unwrap();
     let task = ControlTask::of_circuit(netlist).unwrap();
-    let name = module.lines().find_map(|line| line.strip_prefix("module ")).unwrap();
-    let name = name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
     let mut text = format!("module main;\n    real {}, sum;\n    integer t, over;\n", world.numbers);
     for input in &netlist.inputs {
         text += &format!("    reg {input};\n");
     }
-    // The bits of one number form a bus, highest first.
-    let port = |(number, levels): (&&str, &Vec<f64>)| {
-        let bits: Vec<String> = (0..levels.len()).rev().map(|n| format!("{number}_{n}")).collect();
-        format!(".{number}({{{}}})", bits.join(", "))
-    };
-    let mut ports: Vec<String> = task.numbers.iter().zip(&code.levels).map(port).collect();
+    let mut ports = ports(task, &code);
     let last = task.outputs.len() - 1;
     ports.push(format!(".{}(out)", task.outputs[0].trim_end_matches("_0")));
     text += &format!("    wire [{last}:0] out;\n    {name} tested ({});\n", ports.join(", "));

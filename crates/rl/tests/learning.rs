@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use farad::prelude::*;
+use farad_rl::train::{NamedWorld, Settings, environment_of};
 use farad_rl::{CartPole, Cma, Environment, Es, EvolutionSettings, Pendulum, Ppo, PpoSettings, returns};
 
 /// Weights are drawn from random numbers that all tests of this process share, so tests run one at a time.
@@ -58,7 +59,7 @@ fn evolution_holds_the_pole() -> farad::Result<()> {
         ..EvolutionSettings::default()
     };
     let mut cma = Cma::new(Arc::new(CartPole), linear, 3, 5, &device)?;
-    let mut es = Es::new(Arc::new(CartPole), EvolutionSettings::default(), 3, &device)?;
+    let mut es = Es::new(Arc::new(CartPole), EvolutionSettings::default(), 3, 60, &device)?;
     let mut best = [[0.0f32; 3]; 2];
     for generation in 0..60 {
         cma.update()?;
@@ -105,7 +106,7 @@ fn all_algorithms_go_on_with_the_same_bits() -> farad::Result<()> {
         scale: true,
         ..EvolutionSettings::default()
     };
-    let es = || Es::new(Arc::new(Pendulum), small.clone(), 2, &device);
+    let es = || Es::new(Arc::new(Pendulum), small.clone(), 2, 100, &device);
     let (mut first, mut second) = (es()?, es()?);
     first.update()?;
     let (stored, random) = (first.tensors(), device.random_state());
@@ -130,6 +131,94 @@ fn all_algorithms_go_on_with_the_same_bits() -> farad::Result<()> {
     device.set_random_state(random);
     second.update()?;
     assert_bits(&first.tensors(), &second.tensors());
+    Ok(())
+}
+
+/// Policies of a generation may begin alike and be tried in short episodes at first.
+#[test]
+fn trials_begin_alike_and_end_early_if_they_should() -> farad::Result<()> {
+    let (_one, device) = begin(5);
+    let generation = |alike: bool| -> farad::Result<(f32, f32)> {
+        let small = EvolutionSettings {
+            policy: vec![],
+            population: 6,
+            trials: 2,
+            scale: true,
+            alike,
+            // Policies are hardly different, so returns differ by their starts only.
+            noise: 1e-7,
+            early_share: 0.25,
+            early: 0.5,
+            ..EvolutionSettings::default()
+        };
+        let mut es = Es::new(Arc::new(Pendulum), small, 1, 2, &device)?;
+        let course = es.update()?.to_vec::<f32>()?;
+        let seen = |es: &Es| es.agents().normalizer.expect("it is asked for").count.to_vec::<f32>();
+        assert!((seen(&es)?[0] - 6.0 * 2.0 * 50.0).abs() < 1.0, "{:?}", seen(&es)?);
+        es.update()?;
+        assert!((seen(&es)?[0] - 6.0 * 2.0 * 250.0).abs() < 1.0, "{:?}", seen(&es)?);
+        Ok((course[1], course[2]))
+    };
+    let (mean, best) = generation(true)?;
+    assert!((mean - best).abs() < 1e-3 * mean.abs(), "{mean} {best}");
+    let (mean, best) = generation(false)?;
+    assert!(best - mean > 1e-2 * mean.abs(), "{mean} {best}");
+    Ok(())
+}
+
+/// Along the slope, the first step is as long as it should be: so many deviations of a policy.
+#[test]
+fn evolution_may_move_all_weights_together() -> farad::Result<()> {
+    let (_one, device) = begin(7);
+    let small = EvolutionSettings {
+        policy: vec![],
+        population: 8,
+        trials: 1,
+        together: true,
+        step: 0.3,
+        ..EvolutionSettings::default()
+    };
+    let mut es = Es::new(Arc::new(Pendulum), small.clone(), 2, 2, &device)?;
+    let before = es.agents().detach()?.weights;
+    es.update()?;
+    let after = es.agents().weights;
+    let squares =
+        before.iter().zip(&after).map(|(a, b)| (a - b).square().reshape([2, a.numel() / 2]).sum_axes([1]));
+    let far = squares.reduce(|a, b| a + b).expect("there are weights").sqrt().to_vec::<f32>()?;
+    // Three observations and a bias.
+    let wanted = (small.step * small.noise * 4f64.sqrt()) as f32;
+    assert!(far.iter().all(|far| (far - wanted).abs() < 1e-4), "{far:?} {wanted}");
+    Ok(())
+}
+
+/// A linear policy that sees a clock begins to crawl within a few generations.
+#[test]
+fn evolution_with_a_clock_begins_to_crawl() -> farad::Result<()> {
+    let (_one, device) = begin(6);
+    let mut settings = Settings::new(NamedWorld::of("crawler").expect("a row"), "es");
+    (settings.task.seconds, settings.task.clock, settings.updates) = (3.0, 2.0, 10);
+    let evolution = &mut settings.evolution;
+    (evolution.population, evolution.noise, evolution.clock_gain) = (32, 0.05, 8.0);
+    (evolution.alike, evolution.step, evolution.early_share, evolution.early) = (true, 0.03, 0.5, 0.75);
+    let world = environment_of(&settings, &device)?;
+    assert_eq!((world.clocks(), world.names().seen.len()), (2, world.observations()));
+    let mut es = Es::new(world.clone(), settings.evolution.clone(), 1, settings.updates, &device)?;
+    let mut returns = vec![];
+    for _ in 0..settings.updates {
+        returns.push(es.update()?.to_vec::<f32>()?[1]);
+    }
+    println!("{returns:?}");
+    assert!(returns[0] < 0.15 && returns[9] > 0.35, "{returns:?}");
+
+    // What is stored as weights comes back as the same policy.
+    let agents = es.agents().detach()?;
+    let mut other = Es::new(world, settings.evolution, 1, settings.updates, &device)?;
+    other.take(&agents)?;
+    let pairs = agents.weights.iter().zip(other.agents().weights);
+    for (one, two) in pairs.collect::<Vec<_>>() {
+        let off = (one - &two).abs().max().item()?;
+        assert!(off < 1e-6, "{off}");
+    }
     Ok(())
 }
 

@@ -129,8 +129,8 @@ fn evolution_of_several_ranks_is_that_of_one() {
         let drawing = DRAWING.lock().expect("nobody panicked");
         begin(device);
         let cma = Cma::new(environment(), settings(false), 2, 3, device).expect("it begins");
-        let es =
-            [false, true].map(|scale| Es::new(environment(), settings(scale), 2, device).expect("it begins"));
+        let es = [false, true]
+            .map(|scale| Es::new(environment(), settings(scale), 2, 100, device).expect("it begins"));
         drop(drawing);
         let mut cma = cma.distributed(group).expect("enough policies");
         let mut all: Vec<u32> = vec![];
@@ -157,7 +157,7 @@ fn more_ranks_than_policies_are_refused() {
         EvolutionSettings { population: 2, trials: 1, policy: vec![], ..EvolutionSettings::default() };
     let found = ranks(3, |group, device| {
         let _drawing = DRAWING.lock().expect("nobody panicked");
-        let es = Es::new(Arc::new(CartPole), settings.clone(), 1, device).expect("it begins");
+        let es = Es::new(Arc::new(CartPole), settings.clone(), 1, 100, device).expect("it begins");
         es.distributed(group).map(drop).expect_err("too few").to_string()
     });
     assert!(found[0].contains("worlds or policies (2 vs 3)"), "{}", found[0]);

@@ -1,6 +1,6 @@
 //! How far joints come apart: `cargo run --release -p farad-world --example drift humanoid 256`.
 //!
-//! Arguments: a world of the table or a JSON file, how many worlds, how many steps, what drives them (`idle` or `random`), the device.
+//! Arguments: a world of the table or a JSON file, how many worlds, how many steps, what drives them (`idle` or `random`), the device, the seed of starts.
 
 use farad_tensor::{Device, Error, Tensor};
 use farad_world::{Description, RolloutOptions, World};
@@ -14,12 +14,13 @@ fn main() -> Result<(), Error> {
     let number = |n: usize, usual: usize| arguments.get(n).and_then(|t| t.parse().ok()).unwrap_or(usual);
     let (name, worlds, steps) = (text(0, "humanoid"), number(1, 256), number(2, 1000));
     let (driven, device) = (text(3, "idle") == "random", Device::named(&text(4, "cpu"))?);
+    let seed = number(5, 0) as u64;
     let world = match std::fs::read_to_string(&name) {
         Ok(json) => World::new(&Description::from_json(&json)?, &device)?,
         Err(_) => World::named(&name, &device)?,
     };
     let joints: Vec<&str> = world.description().joints.iter().map(|joint| joint.name.as_str()).collect();
-    let mut state = world.reset(worlds, 0).detached()?;
+    let mut state = world.reset(worlds, seed).detached()?;
     let mut widest = vec![0f32; worlds];
     let mut found = (0f32, 0, 0, 0);
     for part in 0..steps / EVERY {

@@ -97,7 +97,7 @@ impl JointGroup {
         JointGroup {
             members: arrangement.pattern(&rows.iter().map(|row| row.number).collect::<Vec<_>>()),
             masses: both(|body| 1.0 / body.mass),
-            splits: both(|body| body.split),
+            splits: both(|body| body.joint_split),
             anchors: [0, 1].map(|side| points(&|row| row.anchors[side])),
             axes: [0, 1].map(|side| [0, 1, 2].map(|n| points(&|row| row.axes[side][n]))),
             locks: [TurnLock::One, TurnLock::Two, TurnLock::None].map(is),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farad::{DType, Tensor};
+use farad::{DType, Device, Tensor};
 use farad_circuit::{Gate, Netlist};
 
 use super::observation_code::ObservationCode;
@@ -31,9 +31,9 @@ impl CircuitController {
         }
     }
 
-    /// The world that it controls.
-    pub fn world(&self) -> Arc<dyn Environment> {
-        (self.task.world)()
+    /// The world that it controls, on a device.
+    pub fn world(&self, device: &Device) -> farad::Result<Arc<dyn Environment>> {
+        (self.task.world)(device)
     }
 
     /// The row of that world.

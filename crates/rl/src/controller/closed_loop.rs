@@ -7,6 +7,9 @@ use super::task::{ControlTask, HostState, TASKS};
 
 /// What the circuit earns from each start, up to the longest episode. With `hopeless`, stops as soon as the total
 /// can no longer reach that number; the remaining steps then count as zero.
+///
+/// # Panics
+/// If the world does not run on the host.
 pub fn earned(
     task: &ControlTask,
     netlist: &Netlist,
@@ -14,6 +17,7 @@ pub fn earned(
     starts: &[HostState],
     hopeless: Option<f64>,
 ) -> Vec<f64> {
+    let host = task.host.as_ref().expect("a world that runs on the host");
     let levels: Vec<(usize, f64)> = code.all().collect();
     let mut worlds = starts.to_vec();
     let mut earned = vec![0.0; starts.len()];
@@ -27,7 +31,7 @@ pub fn earned(
         }
         let mut next = Vec::with_capacity(alive.len());
         for group in alive.chunks(64) {
-            let seen: Vec<HostState> = group.iter().map(|&world| (task.seen)(&worlds[world])).collect();
+            let seen: Vec<HostState> = group.iter().map(|&world| (host.seen)(&worlds[world])).collect();
             for (input, &(number, level)) in levels.iter().enumerate().filter(|(input, _)| live[*input]) {
                 let bits = seen.iter().enumerate();
                 words[input] = bits.map(|(n, seen)| u64::from(seen[number] > level) << n).sum();
@@ -36,7 +40,7 @@ pub fn earned(
             let outputs = || netlist.outputs.iter().map(|output| words[output.wire.index()]).enumerate();
             for (n, &world) in group.iter().enumerate() {
                 let bits = outputs().map(|(bit, word)| ((word >> n & 1) as u32) << bit).sum();
-                let (moved, reward, over) = (task.advance)(worlds[world], bits);
+                let (moved, reward, over) = (host.advance)(worlds[world], bits);
                 worlds[world] = moved;
                 earned[world] += reward;
                 sum += reward;
@@ -74,7 +78,7 @@ pub fn survived(
 }
 
 /// Computes the gates that the outputs need.
-fn answer(netlist: &Netlist, live: &[bool], words: &mut [u64]) {
+pub(super) fn answer(netlist: &Netlist, live: &[bool], words: &mut [u64]) {
     let from = netlist.sources();
     let word =
         |words: &[u64], wire: farad_circuit::Wire, reads: bool| if reads { words[wire.index()] } else { 0 };

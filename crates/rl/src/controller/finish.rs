@@ -9,7 +9,7 @@ use farad_circuit::repair::{ClassifierCircuit, PanelSamples, Reading, SearchOpti
 use farad_circuit::{Circuit, Drawing, Format, Netlist, Statistics, WorkProgress, export, simplify};
 use farad_logic::watched;
 
-use super::closed_loop::earned;
+use super::driven::{DrivenStarts, Earned, earned_from};
 use super::lesson_tree::lesson_tree;
 use super::observation_code::ObservationCode;
 use super::search::settle_in_loop;
@@ -42,7 +42,9 @@ pub struct ControllerVerdict {
     pub proved: bool,
     /// Returns from every start of the judging.
     pub returns: Vec<f64>,
-    /// The same for the circuit as learned.
+    /// Body lengths from every start, in worlds of bodies.
+    pub ahead: Option<Vec<f64>>,
+    /// Returns of the circuit as learned.
     pub learned_returns: Vec<f64>,
 }
 
@@ -83,6 +85,10 @@ impl ControllerVerdict {
             // Returns are numbers of steps there.
             (json["held"], json["return_min"]) = (held.into(), (self.worst() as u64).into());
         }
+        if let Some(ahead) = &self.ahead {
+            let least = ahead.iter().copied().fold(f64::INFINITY, f64::min);
+            (json["body_lengths_mean"], json["body_lengths_min"]) = (mean(ahead).into(), least.into());
+        }
         json
     }
 
@@ -98,6 +104,10 @@ impl ControllerVerdict {
                 format!("held for {longest} steps from {} of {all} (mean {mean:.1})", count(held))
             }
             None => format!("mean return {mean:.1} from {all}, {:.1} from the worst", self.worst()),
+        };
+        let earned = match self.ahead.as_deref() {
+            Some(ahead) => format!("{earned}, {:.1} body lengths ahead", self::mean(ahead)),
+            None => earned,
         };
         format!("{earned}; {gates}, {depth} deep, {proved}")
     }
@@ -151,6 +161,11 @@ fn learned(run: &Run) -> Result<(Netlist, ObservationCode, u64)> {
     Ok((circuit(settings.task(), &network, &code)?, code, checkpoint.step()))
 }
 
+/// The starts for a purpose.
+fn starts(settings: &ControllerSettings, purpose: u64) -> DrivenStarts {
+    DrivenStarts { worlds: settings.episodes, steps: settings.episode_steps(), seed: settings.seed ^ purpose }
+}
+
 /// Repairs, simplifies and judges the circuit of a run; reuses what the run has already written.
 pub fn judge(run: &Run, watcher: &dyn Watcher) -> Result<ControllerVerdict> {
     let settings = ControllerSettings::of(run)?;
@@ -170,12 +185,14 @@ pub fn judge(run: &Run, watcher: &dyn Watcher) -> Result<ControllerVerdict> {
     };
     let proof = equivalent(&repaired, &simplified, &Budget::default()).map_err(farad_logic::Error::from)?;
     let task = settings.task();
-    let starts = (task.starts)(settings.episodes, settings.seed ^ JUDGED)?;
-    let returns = |netlist: &Netlist| earned(task, netlist, &code, &starts, None);
+    let starts = starts(&settings, JUDGED);
+    let earned = |netlist: &Netlist| earned_from(task, netlist, &code, starts);
+    let Earned { returns, ahead } = earned(&simplified)?;
     Ok(ControllerVerdict {
         updates,
-        returns: returns(&simplified),
-        learned_returns: returns(&learned),
+        returns,
+        ahead,
+        learned_returns: earned(&learned)?.returns,
         proved: proof.is_proved(),
         settings,
         learned,
@@ -184,8 +201,8 @@ pub fn judge(run: &Run, watcher: &dyn Watcher) -> Result<ControllerVerdict> {
     })
 }
 
-/// First on samples, by `crates/circuit`; then in closed loop.
-fn repair(
+/// The circuit after repair on samples, by `crates/circuit`.
+fn on_samples(
     learned: &Netlist,
     lessons: &CodedLessons,
     settings: &ControllerSettings,
@@ -205,18 +222,40 @@ fn repair(
     let (candidates, seed, told) = (settings.repair, settings.seed, progress);
     let options = SearchOptions { candidates, time: None, seed, progress: told.clone() };
     let found = repair_classifier(&classifier, &samples(0, half), &samples(half, 2 * half), &options);
-    let mut on_samples = found.map_err(farad_logic::Error::from)?.netlist;
-    (on_samples.name, on_samples.meta) = (learned.name.clone(), learned.meta.clone());
+    let mut netlist = found.map_err(farad_logic::Error::from)?.netlist;
+    (netlist.name, netlist.meta) = (learned.name.clone(), learned.meta.clone());
+    Ok(netlist)
+}
+
+/// First on samples; then in closed loop, where worlds run on the host.
+fn repair(
+    learned: &Netlist,
+    lessons: &CodedLessons,
+    settings: &ControllerSettings,
+    progress: &WorkProgress,
+) -> Result<Netlist> {
+    let on_samples = match settings.repair {
+        0 => learned.clone(),
+        _ => on_samples(learned, lessons, settings, progress)?,
+    };
     // A circuit that agrees with more samples may still earn less.
     let (task, code) = (settings.task(), &lessons.code);
-    let starts = (task.starts)(settings.episodes, settings.seed ^ COMPARED)?;
-    let sum = |netlist: &Netlist| earned(task, netlist, code, &starts, None).iter().sum::<f64>();
-    let mut begin = if sum(&on_samples) >= sum(learned) { &on_samples } else { learned };
-    let tree = (settings.tree > 0).then(|| lesson_tree(lessons, learned, settings.tree));
-    if let Some(tree) = tree.as_ref().filter(|tree| sum(tree) > sum(begin)) {
-        begin = tree;
+    let sum = |netlist: &Netlist| -> Result<f64> {
+        let found = earned_from(task, netlist, code, starts(settings, COMPARED))?;
+        Ok(found.returns.iter().sum())
+    };
+    let before = sum(learned)?;
+    let after = if on_samples == *learned { before } else { sum(&on_samples)? };
+    let (best, begin) = if after >= before { (after, on_samples) } else { (before, learned.clone()) };
+    let tree = (settings.tree > 0).then(|| lesson_tree(lessons, learned, settings.tree, task.group));
+    let begin = match tree {
+        Some(tree) if sum(&tree)? > best => tree,
+        _ => begin,
+    };
+    match task.host {
+        Some(_) => Ok(settle_in_loop(task, &begin, code, (settings.search, settings.seed), progress)?.netlist),
+        None => Ok(begin),
     }
-    Ok(settle_in_loop(task, begin, code, (settings.search, settings.seed), told)?.netlist)
 }
 
 /// Judges, and writes circuits, Verilog, C, plots and the report to the run's folder.

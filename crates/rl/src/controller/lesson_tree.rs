@@ -9,6 +9,12 @@ use super::trainee::CodedLessons;
 /// Lessons that a leaf has at least.
 const LEAST: usize = 6;
 
+/// Lessons of one group of outputs.
+struct GroupLessons<'a> {
+    bits: &'a [Vec<bool>],
+    wanted: Vec<u32>,
+}
+
 /// What a part of the tree says for one output bit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
@@ -16,12 +22,19 @@ enum Said {
     Bit(Wire),
 }
 
-/// A circuit with the inputs and outputs of `like` that answers as a tree of this depth. A leaf says the most common output
-/// of its lessons; a node asks the bit that leaves the least spread of how many output bits are set.
-pub(super) fn lesson_tree(lessons: &CodedLessons, like: &Netlist, depth: usize) -> Netlist {
+/// A circuit with the inputs and outputs of `like` that answers as trees of this depth, one for every group of so many outputs.
+/// A leaf says the most common output of its lessons; a node asks the bit that leaves the least spread of how many output bits are
+/// set.
+pub(super) fn lesson_tree(lessons: &CodedLessons, like: &Netlist, depth: usize, group: usize) -> Netlist {
     let mut netlist = Netlist { gates: vec![], outputs: vec![], ..like.clone() };
     let all: Vec<usize> = (0..lessons.bits.len()).collect();
-    let said = grown(lessons, &mut netlist, &all, like.outputs.len(), depth);
+    let mut said = vec![];
+    for from in (0..like.outputs.len()).step_by(group) {
+        let mask = (1 << group) - 1;
+        let wanted: Vec<u32> = lessons.wanted.iter().map(|bits| bits >> from & mask).collect();
+        let lessons = GroupLessons { bits: &lessons.bits, wanted };
+        said.extend(grown(&lessons, &mut netlist, &all, group, depth));
+    }
     for (output, said) in like.outputs.iter().zip(said) {
         let wire = match said {
             Said::Bit(wire) => wire,
@@ -34,7 +47,7 @@ pub(super) fn lesson_tree(lessons: &CodedLessons, like: &Netlist, depth: usize) 
 
 /// The part of the tree for these lessons.
 fn grown(
-    lessons: &CodedLessons,
+    lessons: &GroupLessons,
     netlist: &mut Netlist,
     own: &[usize],
     outputs: usize,
@@ -49,7 +62,7 @@ fn grown(
 }
 
 /// The most common output.
-fn leaf(lessons: &CodedLessons, own: &[usize], outputs: usize) -> Vec<Said> {
+fn leaf(lessons: &GroupLessons, own: &[usize], outputs: usize) -> Vec<Said> {
     let mut counts = vec![0usize; 1 << outputs];
     own.iter().for_each(|&n| counts[lessons.wanted[n] as usize] += 1);
     let most = (0..counts.len()).rev().max_by_key(|&bits| counts[bits]).unwrap_or(0);
@@ -57,7 +70,7 @@ fn leaf(lessons: &CodedLessons, own: &[usize], outputs: usize) -> Vec<Said> {
 }
 
 /// The bit that tells most about how many output bits are set, if one tells anything.
-fn question(lessons: &CodedLessons, own: &[usize]) -> Option<usize> {
+fn question(lessons: &GroupLessons, own: &[usize]) -> Option<usize> {
     let level = |n: usize| f64::from(lessons.wanted[n].count_ones());
     let (count, sum) = (own.len(), own.iter().map(|&n| level(n)).sum::<f64>());
     let inputs = lessons.bits.first().map_or(0, Vec::len);

@@ -20,5 +20,7 @@ pub fn controller_page(run: &Run) -> Result<(String, String)> {
             task.about
         ),
     };
-    Ok((format!("{}.html", task.subject), page(&*circuit.world(), &circuit, &words, &Device::cpu())?))
+    let device = Device::cpu();
+    let text = page(&*circuit.world(&device)?, &circuit, &words, &device)?;
+    Ok((format!("{}.html", task.subject), text))
 }

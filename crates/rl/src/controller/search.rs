@@ -13,7 +13,7 @@ use farad_circuit::{Gate, GateNode, Netlist, Wire, WorkProgress};
 
 use super::closed_loop::earned;
 use super::observation_code::ObservationCode;
-use super::task::{ControlGoal, ControlTask, HostState};
+use super::task::{ControlGoal, ControlTask, HostState, SearchSizes};
 
 /// By how many the few starts grow.
 const MORE: usize = 8;
@@ -29,6 +29,9 @@ pub struct LoopSearch {
 }
 
 /// Searches for a circuit that is good enough for its task, then for a smaller one.
+///
+/// # Panics
+/// If the task's world does not run on the host.
 pub fn settle_in_loop(
     task: &ControlTask,
     netlist: &Netlist,
@@ -36,12 +39,14 @@ pub fn settle_in_loop(
     (candidates, seed): (u64, u64),
     progress: &WorkProgress,
 ) -> Result<LoopSearch> {
-    let few = task.sizes.few[0];
-    let starts = (task.starts)(few + task.sizes.many, seed)?;
+    let host = task.host.as_ref().expect("a world that runs on the host");
+    let few = host.sizes.few[0];
+    let starts = (host.starts)(few + host.sizes.many, seed)?;
     let (few, many) = starts.split_at(few);
     let best = tidy(netlist);
     let mut search = Search {
         task,
+        sizes: &host.sizes,
         code,
         few: few.to_vec(),
         many,
@@ -60,7 +65,7 @@ pub fn settle_in_loop(
     }
     progress.begin("trying changes of the circuit in its world", candidates as usize, None);
     for n in 0..candidates {
-        if search.kept.is_none() && n % task.sizes.round == 0 {
+        if search.kept.is_none() && n % host.sizes.round == 0 {
             // If it is not good enough by now, it is stuck.
             search.best = best.clone();
             search.measure();
@@ -81,6 +86,7 @@ pub fn settle_in_loop(
 
 struct Search<'a> {
     task: &'a ControlTask,
+    sizes: &'a SearchSizes,
     code: &'a ObservationCode,
     few: Vec<HostState>,
     many: &'a [HostState],
@@ -120,7 +126,7 @@ impl Search<'_> {
     fn try_one(&mut self) {
         let candidate = tidy(&self.changed());
         let (old, new) = (size(&self.best), size(&candidate));
-        let may_grow = self.kept.is_none() && new <= self.task.sizes.largest;
+        let may_grow = self.kept.is_none() && new <= self.sizes.largest;
         let least = if new <= old || may_grow { self.sum } else { self.sum + 1.0 };
         let sum = self.score(&candidate, &self.few, Some(least));
         if sum < least {
@@ -128,7 +134,7 @@ impl Search<'_> {
         }
         let smallest = self.kept.as_ref().is_none_or(|kept| new < size(kept));
         if sum >= self.task.enough(self.few.len()) && smallest {
-            let room = self.task.sizes.few[1].saturating_sub(self.few.len()).min(MORE);
+            let room = self.sizes.few[1].saturating_sub(self.few.len()).min(MORE);
             let harder = self.harder(&candidate, room);
             if harder.is_none() {
                 self.kept = Some(candidate.clone());

@@ -19,6 +19,9 @@ farad::train::settings! {
         thresholds: usize = 7, Takes::Whole(1, 64), "Thresholds of each number that is seen.";
         layers: Vec<i64> = vec![96, 96, 96, 48, 24, 12, 6, 3], Takes::Wholes(1, 1 << 16, 0), "Gates of each layer except the last, which has one per output.";
         tree: usize = 0, Takes::Whole(0, 16), "Depth of a decision tree of the samples with which the search may begin too; 0 means none.";
+        #[later] teacher: u64 = 250, Takes::from(0), "Updates of the crawler's teacher, which PPO trains.";
+        #[later] rounds: u64 = 6, Takes::from(1), "Rounds in which lessons of the crawler are collected; in all but the first a circuit acts.";
+        #[later] steps: usize = 0, Takes::Whole(0, 1 << 16), "Steps of an episode of the crawler; 0: all.";
         repair: u64 = 20_000, Takes::Whole(0, 1 << 40), "Candidates of the repair on samples.";
         search: u64 = 40_000, Takes::Whole(0, 1 << 40), "Candidates of the search in closed loop.";
         episodes: usize = 1000, Takes::Whole(1, 1 << 20), "Starts that the circuit is judged on.";
@@ -41,6 +44,12 @@ impl ControllerSettings {
         let mut settings = ControllerSettings::new(&TASKS[0]);
         settings.take_config(run.config())?;
         Ok(settings)
+    }
+
+    /// Steps of an episode.
+    pub fn episode_steps(&self) -> usize {
+        let longest = self.task().longest;
+        if self.steps == 0 { longest } else { self.steps.min(longest) }
     }
 
     /// What the circuit is for.

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use farad::train::settings::no_choice;
-use farad::{DType, Result, Tensor};
+use farad::{DType, Device, Result, Tensor};
 use farad_circuit::Netlist;
 
+use super::crawler;
 use super::settings::ControllerSettings;
 use super::teacher::{self, Lessons};
 use crate::environment::Environment;
@@ -43,6 +44,18 @@ pub struct SearchSizes {
     pub round: u64,
 }
 
+/// A world that runs on the host, state by state.
+pub struct HostWorld {
+    /// Initial states of that many worlds, drawn from a seed.
+    pub starts: fn(usize, u64) -> Result<Vec<HostState>>,
+    /// The numbers that are seen of a state.
+    pub seen: fn(&HostState) -> HostState,
+    /// A step of one world by the output bits, the first one lowest: the next state, the reward, and whether it is over.
+    pub advance: fn(HostState, u32) -> (HostState, f64, bool),
+    /// The sizes of the search in closed loop.
+    pub sizes: SearchSizes,
+}
+
 /// A world in which a circuit acts.
 pub struct ControlTask {
     /// Its name in settings.
@@ -63,26 +76,22 @@ pub struct ControlTask {
     pub most: f64,
     /// When a circuit is good enough.
     pub goal: ControlGoal,
-    /// The sizes of the search.
-    pub sizes: SearchSizes,
-    /// Initial states of that many worlds, drawn from a seed.
-    pub starts: fn(usize, u64) -> Result<Vec<HostState>>,
-    /// The numbers that are seen of a state.
-    pub seen: fn(&HostState) -> HostState,
-    /// A step of one world by the output bits, the first one lowest: the next state, the reward, and whether it is over.
-    pub advance: fn(HostState, u32) -> (HostState, f64, bool),
+    /// How many outputs belong together: a group says a number by how many of its bits are set.
+    pub group: usize,
+    /// How it runs on the host, if it does. Circuits of other worlds are not searched in closed loop.
+    pub host: Option<HostWorld>,
     /// The same world on a device.
-    pub world: fn() -> Arc<dyn Environment>,
+    pub world: fn(&Device) -> Result<Arc<dyn Environment>>,
     /// The actions of worlds there, by their output bits, booleans `[worlds]` each.
     pub action: fn(&[Tensor]) -> Tensor,
     /// What a teacher does where, by a seed.
-    pub(super) lessons: fn(u64) -> Result<Lessons>,
+    pub(super) lessons: fn(&ControllerSettings) -> Result<Lessons>,
     /// Changes settings to those that suit the world.
     pub(super) usual: fn(&mut ControllerSettings),
 }
 
 /// All of them; the first is that of circuits that name none.
-pub const TASKS: [ControlTask; 2] = [
+pub const TASKS: [ControlTask; 3] = [
     ControlTask {
         name: "cartpole",
         subject: "cartpole-circuit",
@@ -93,16 +102,19 @@ pub const TASKS: [ControlTask; 2] = [
         longest: CartPole::LONGEST,
         most: 1.0,
         goal: ControlGoal::Survive,
-        sizes: SearchSizes { few: [64, 256], many: 8192, largest: 64, round: 5000 },
-        starts: CartPole::starts,
-        seen: |state| *state,
-        advance: |state, bits| {
-            let (next, over) = CartPole::advance(state, bits & 1 == 1);
-            (next, 1.0, over)
-        },
-        world: || Arc::new(CartPole),
+        group: 1,
+        host: Some(HostWorld {
+            starts: CartPole::starts,
+            seen: |state| *state,
+            advance: |state, bits| {
+                let (next, over) = CartPole::advance(state, bits & 1 == 1);
+                (next, 1.0, over)
+            },
+            sizes: SearchSizes { few: [64, 256], many: 8192, largest: 64, round: 5000 },
+        }),
+        world: |_| Ok(Arc::new(CartPole)),
         action: |bits| bits[0].cast(DType::I32),
-        lessons: |seed| teacher::lessons(&teacher::teacher(seed)?, seed),
+        lessons: |settings| teacher::lessons(&teacher::teacher(settings.seed)?, settings.seed),
         usual: |_| (),
     },
     ControlTask {
@@ -115,27 +127,52 @@ pub const TASKS: [ControlTask; 2] = [
         longest: Pendulum::LONGEST,
         most: 0.0,
         goal: ControlGoal::Return(-200.0),
-        sizes: SearchSizes { few: [64, 192], many: 2048, largest: 800, round: u64::MAX },
-        starts: |count, seed| Ok(Pendulum::starts(count, seed)?.into_iter().map(turned).collect()),
-        seen: |&[_, speed, cos, sin]| [cos, sin, speed, 0.0],
-        advance: |[angle, speed, ..], bits| {
-            let (next, reward) = Pendulum::advance([angle, speed], torque(bits.count_ones() as usize));
-            (turned(next), reward, false)
-        },
-        world: || Arc::new(Pendulum),
-        action: |bits| {
-            let set = bits.iter().map(|bit| bit.cast(DType::F32)).reduce(|a, b| a + b);
-            let set = set.expect("there are outputs");
-            (set * (2.0 / TORQUE_BITS as f64) - 1.0).unsqueeze(1)
-        },
-        lessons: |seed| teacher::swinging_lessons(seed, TORQUE_BITS),
+        group: TORQUE_BITS,
+        host: Some(HostWorld {
+            starts: |count, seed| Ok(Pendulum::starts(count, seed)?.into_iter().map(turned).collect()),
+            seen: |&[_, speed, cos, sin]| [cos, sin, speed, 0.0],
+            advance: |[angle, speed, ..], bits| {
+                let (next, reward) = Pendulum::advance([angle, speed], torque(bits.count_ones() as usize));
+                (turned(next), reward, false)
+            },
+            sizes: SearchSizes { few: [64, 192], many: 2048, largest: 800, round: u64::MAX },
+        }),
+        world: |_| Ok(Arc::new(Pendulum)),
+        action: |bits| torques(bits, TORQUE_BITS),
+        lessons: |settings| teacher::swinging_lessons(settings.seed, TORQUE_BITS),
         usual: |settings| {
             (settings.thresholds, settings.tree) = (31, 9);
             settings.layers = vec![256, 256, 128, 64, 32, 16, 8];
             (settings.learning_rate, settings.repair, settings.search) = (0.01, 4000, 20_000);
         },
     },
+    ControlTask {
+        name: "crawler",
+        subject: "crawler-circuit",
+        about: "a circuit of logic gates that moves a ball on four legs ahead",
+        numbers: &crawler::SEEN,
+        outputs: &crawler::TURNS,
+        meaning: "A motor turns back at full strength without an output bit that is set, rests with one, and turns ahead with two.",
+        longest: crawler::LONGEST,
+        most: 0.0,
+        goal: ControlGoal::Return(crawler::ENOUGH),
+        group: crawler::TURN_BITS,
+        host: None,
+        world: crawler::world,
+        action: |bits| torques(bits, crawler::TURN_BITS),
+        lessons: crawler::lessons,
+        usual: crawler::usual,
+    },
 ];
+
+/// What groups of so many bits say, `[worlds, groups]`: from -1 without a bit that is set to 1 with all of them.
+fn torques(bits: &[Tensor], group: usize) -> Tensor {
+    let set = |bits: &[Tensor]| {
+        let set = bits.iter().map(|bit| bit.cast(DType::F32)).reduce(|a, b| a + b);
+        set.expect("there are outputs") * (2.0 / group as f64) - 1.0
+    };
+    Tensor::stack(&bits.chunks(group).map(set).collect::<Vec<_>>().iter().collect::<Vec<_>>(), 1)
+}
 
 /// The torque of so many bits that are set, as a fraction of the maximum.
 fn torque(set: usize) -> f64 {

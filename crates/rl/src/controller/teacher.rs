@@ -44,6 +44,7 @@ pub(super) fn teacher(seed: u64) -> Result<Agents> {
 }
 
 /// The teacher's observations, and its actions as output bits, the first one lowest.
+#[derive(Clone)]
 pub(super) struct Lessons {
     pub seen: Vec<Vec<f64>>,
     pub wanted: Vec<u32>,

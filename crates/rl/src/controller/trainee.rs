@@ -7,7 +7,7 @@ use farad::train::{
     optimizer,
 };
 use farad::{DType, Device, Result, Tensor};
-use farad_circuit::Netlist;
+use farad_circuit::{Gate, Netlist, Wire};
 use farad_logic::{GateLayer, GateNetwork, Pass};
 
 use super::finish;
@@ -32,9 +32,14 @@ pub(super) struct CodedLessons {
 impl CodedLessons {
     /// Recomputes everything from the seed.
     pub fn new(settings: &ControllerSettings) -> Result<CodedLessons> {
-        let Lessons { seen, wanted } = (settings.task().lessons)(settings.seed)?;
-        let code = ObservationCode::quantiles(&seen, settings.thresholds);
-        Ok(CodedLessons { bits: seen.iter().map(|row| code.bits(row)).collect(), code, wanted })
+        Ok(CodedLessons::of(&(settings.task().lessons)(settings)?, settings.thresholds))
+    }
+
+    /// With this many thresholds per number.
+    pub fn of(lessons: &Lessons, thresholds: usize) -> CodedLessons {
+        let code = ObservationCode::quantiles(&lessons.seen, thresholds);
+        let bits = lessons.seen.iter().map(|row| code.bits(row)).collect();
+        CodedLessons { bits, code, wanted: lessons.wanted.clone() }
     }
 }
 
@@ -48,6 +53,18 @@ pub(super) fn network(settings: &ControllerSettings, inputs: usize) -> GateNetwo
         layer
     };
     GateNetwork::of(widths.enumerate().map(layer).collect())
+}
+
+/// A circuit with the inputs and outputs of a task; nothing is set.
+pub(super) fn blank(task: &ControlTask, code: &ObservationCode) -> Netlist {
+    let mut netlist = Netlist { inputs: code.names(task.numbers), ..Netlist::new(task.name) };
+    let nothing =
+        Gate::ALL.iter().find(|gate| !gate.output(true, true) && !gate.reads_a() && !gate.reads_b());
+    let nothing = netlist.gate(*nothing.expect("there is a gate for every table"), Wire(0), Wire(0));
+    task.outputs.iter().for_each(|name| netlist.output(name.to_string(), nothing));
+    code.put(&mut netlist);
+    task.put(&mut netlist);
+    netlist
 }
 
 /// The circuit of a network, with the names and thresholds of its inputs.

@@ -3,6 +3,8 @@
 //! The reward of a step is how far a body moved along the first axis, in meters, plus a bonus for staying up,
 //! minus a cost for effort. So the return of an episode is about the distance.
 
+use std::f64::consts::TAU;
+
 use farad::run::{Picture, Value};
 use farad::train::settings::{NumberRange, Takes};
 use farad::{Device, Result, Tensor};
@@ -24,13 +26,17 @@ farad::train::settings! {
         lowest: Vec<f64> = vec![], Takes::Numbers, "The episode ends when the body is lower than this, in meters; without it, never.";
         time_step: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Seconds per step; 0 means as described.";
         substeps: usize = 0, Takes::Whole(0, 1 << 10), "Sub-steps per step; 0 means as described.";
+        #[later] clock: f64 = 0.0, Takes::Number(NumberRange::from(0.0)), "Beats per second of a clock whose sine and cosine agents see; 0: none.";
     }
 }
 
 /// Meters that nothing moves within a step, whatever drives it.
 const FARTHEST: f64 = 1.0;
 
-/// A world of bodies with a task.
+/// The names of what is seen of a clock.
+const CLOCK: [&str; 2] = ["clock sine", "clock cosine"];
+
+/// A world of bodies with a task. With a clock, a state has one tensor more: the beats since the start, `[worlds, 1]`.
 pub struct Locomotion {
     world: World,
     task: LocomotionTask,
@@ -68,6 +74,11 @@ impl Locomotion {
         &self.world
     }
 
+    /// Bodies of a state, which may have a clock beside them.
+    fn bodies_of(state: &[Tensor]) -> WorldState {
+        WorldState::from_tensors(&state[..WorldState::TENSORS])
+    }
+
     /// One coordinate of the rewarded body, `[worlds]`.
     fn coordinate(&self, state: &WorldState, axis: usize) -> Tensor {
         state.position.narrow(1, self.body, 1).narrow(2, axis, 1).squeeze(2).squeeze(1)
@@ -85,7 +96,11 @@ impl Locomotion {
 
 impl Environment for Locomotion {
     fn observations(&self) -> usize {
-        self.world.observations()
+        self.world.observations() + self.clocks()
+    }
+
+    fn clocks(&self) -> usize {
+        if self.task.clock > 0.0 { CLOCK.len() } else { 0 }
     }
 
     fn actions(&self) -> Actions {
@@ -98,15 +113,22 @@ impl Environment for Locomotion {
 
     fn begin(&self, worlds: usize, device: &Device) -> Vec<Tensor> {
         let noise = Tensor::rand([worlds, self.world.noise()], device);
-        self.world.reset_with(&noise).tensors().map(Tensor::clone).to_vec()
+        let mut state = self.world.reset_with(&noise).tensors().map(Tensor::clone).to_vec();
+        if self.task.clock > 0.0 {
+            state.push(Tensor::zeros([worlds, 1], device));
+        }
+        state
     }
 
     fn observe(&self, state: &[Tensor]) -> Tensor {
-        self.world.observe(&WorldState::from_tensors(state))
+        let seen = self.world.observe(&Locomotion::bodies_of(state));
+        let Some(beats) = state.get(WorldState::TENSORS) else { return seen };
+        let angle = beats * TAU;
+        Tensor::concat(&[&seen, &angle.sin(), &angle.cos()], 1)
     }
 
     fn step(&self, state: &[Tensor], action: &Tensor) -> Transition {
-        let before = WorldState::from_tensors(state);
+        let before = Locomotion::bodies_of(state);
         let driven = action * &self.half + &self.middle;
         let after = self.world.step(&before, &driven);
         let time = self.world.time_step();
@@ -119,11 +141,12 @@ impl Environment for Locomotion {
         let fell = self.task.lowest.first().map(|&lowest| self.coordinate(&after, up).less(lowest));
         let ended = fell.map_or(fine.not(), |fell| fine.not() | fell);
         let reward = fine.select(&reward, &reward.full_like(0.0));
-        Transition { state: after.tensors().map(Tensor::clone).to_vec(), reward, ended }
+        let beats = state.get(WorldState::TENSORS).map(|beats| beats + self.task.clock * time);
+        Transition { state: after.tensors().into_iter().cloned().chain(beats).collect(), reward, ended }
     }
 
     fn ahead(&self, state: &[Tensor]) -> Option<Tensor> {
-        let place = self.coordinate(&WorldState::from_tensors(state), 0);
+        let place = self.coordinate(&Locomotion::bodies_of(state), 0);
         Some(place * (1.0 / self.world.length(self.body)))
     }
 
@@ -132,7 +155,7 @@ impl Environment for Locomotion {
     }
 
     fn broken(&self, before: &[Tensor], after: &[Tensor]) -> Option<Tensor> {
-        Some(self.worst(&WorldState::from_tensors(before), &WorldState::from_tensors(after)))
+        Some(self.worst(&Locomotion::bodies_of(before), &Locomotion::bodies_of(after)))
     }
 
     fn part(&self, number: usize) -> String {
@@ -165,6 +188,10 @@ impl Environment for Locomotion {
 
     fn names(&self) -> PortNames {
         let motors = self.world.description().motors.iter();
-        PortNames { seen: self.world.observed(), done: motors.map(|motor| motor.name.clone()).collect() }
+        let mut seen = self.world.observed();
+        if self.task.clock > 0.0 {
+            seen.extend(CLOCK.map(String::from));
+        }
+        PortNames { seen, done: motors.map(|motor| motor.name.clone()).collect() }
     }
 }

@@ -273,8 +273,7 @@ impl Cma {
             }
         }
         let rows = Tensor::from_vec(rows, [seeds * population, self.network.numbers()], &self.device);
-        let (environment, trials) = (&*self.environment, self.settings.trials);
-        let trial = PolicyTrial { environment, trials, device: &self.device, ranks: &self.ranks };
+        let trial = PolicyTrial::new(&*self.environment, &self.settings, 1.0, &self.device, &self.ranks);
         let (found, broken) = fitness(&trial, &self.network, &rows)?;
         let found = found.reshape([seeds, population]);
         let explosions = self.explosions.with(broken.as_ref(), self.updates + 1);

@@ -25,7 +25,7 @@ const SMALL: f64 = 1e-8;
 /// use farad_rl::{CartPole, Es, EvolutionSettings};
 /// let device = Device::cpu();
 /// let settings = EvolutionSettings { population: 4, trials: 1, policy: vec![], ..EvolutionSettings::default() };
-/// let mut es = Es::new(std::sync::Arc::new(CartPole), settings, 1, &device)?;
+/// let mut es = Es::new(std::sync::Arc::new(CartPole), settings, 1, 100, &device)?;
 /// let course = es.update()?; // loss, mean return, best return and deviation
 /// assert_eq!(course.shape()[..], [1, 4]);
 /// # Ok::<(), farad::Error>(())
@@ -35,12 +35,15 @@ pub struct Es {
     network: ActorCritic,
     settings: EvolutionSettings,
     device: Device,
-    /// The mean of every seed and Adam's moments, `[seeds, numbers]`.
+    /// The mean of every seed and Adam's moments, `[seeds, numbers]`. Weights are the mean times the gains.
     state: [Tensor; 3],
+    /// How far each number varies, `[1, numbers]`; none if all vary alike.
+    gains: Option<Tensor>,
     /// Of what all policies of a seed see, if observations are scaled.
     scale: Option<Normalizer>,
     explosions: Explosions,
     updates: u64,
+    updates_in_all: u64,
     /// The ranks that evolve together; each tries its share of the policies.
     ranks: Ranks,
 }
@@ -51,6 +54,7 @@ impl Es {
         environment: Arc<dyn Environment>,
         settings: EvolutionSettings,
         seeds: usize,
+        updates: u64,
         device: &Device,
     ) -> Result<Es> {
         if !settings.population.is_multiple_of(2) {
@@ -58,12 +62,26 @@ impl Es {
         }
         let network = network(&*environment, &settings);
         let weights = network.init(seeds, device)?;
-        let mean = ActorCritic::packed(&weights).detach()?;
+        let gains = gains(&network, environment.clocks(), settings.clock_gain, device);
+        let mean = ActorCritic::packed(&weights);
+        let mean = gains.as_ref().map_or(mean.clone(), |gains| mean / gains).detach()?;
         let zero = mean.full_like(0.0).detach()?;
         let scale = settings.scale.then(|| Normalizer::new(seeds, environment.observations(), device));
         let explosions = Explosions::none(&*environment, seeds, device);
         let (device, state) = (device.clone(), [mean, zero.clone(), zero]);
-        Ok(Es { environment, network, settings, device, state, scale, explosions, updates: 0, ranks: None })
+        Ok(Es {
+            environment,
+            network,
+            settings,
+            device,
+            state,
+            gains,
+            scale,
+            explosions,
+            updates: 0,
+            updates_in_all: updates,
+            ranks: None,
+        })
     }
 
     /// Evolves with all ranks of a group, which have been made alike: each tries its share of the policies. Generations are those
@@ -88,31 +106,44 @@ impl Es {
         self.seeds() * self.settings.population * self.settings.trials * self.environment.longest()
     }
 
+    /// The weights of policies, from their numbers `[policies, numbers]`.
+    fn weights(&self, numbers: &Tensor) -> Tensor {
+        self.gains.as_ref().map_or(numbers.clone(), |gains| numbers * gains)
+    }
+
     /// The mean policies.
     pub fn agents(&self) -> Agents {
-        let weights = self.network.unpack(&self.state[0]);
+        let weights = self.network.unpack(&self.weights(&self.state[0]));
         Agents { network: self.network.clone().into(), weights, normalizer: self.scale.clone() }
     }
 
     /// Continues with these agents as the means.
     pub fn take(&mut self, agents: &Agents) -> Result<()> {
-        self.state[0] = ActorCritic::packed(&agents.weights).detach()?;
+        let weights = ActorCritic::packed(&agents.weights);
+        self.state[0] = self.gains.as_ref().map_or(weights.clone(), |gains| weights / gains).detach()?;
         if self.scale.is_some() {
             self.scale.clone_from(&agents.normalizer);
         }
         Ok(())
     }
 
+    /// The share of an episode that policies are tried for now.
+    fn share(&self) -> f64 {
+        let early = self.settings.early * self.updates_in_all as f64;
+        if (self.updates as f64) < early { self.settings.early_share } else { 1.0 }
+    }
+
     /// One generation in one submission. Returns `[seeds, 4]` without waiting for it ([`super::GENERATION`]).
     pub fn update(&mut self) -> Result<Tensor> {
-        let EvolutionSettings { population, trials, noise, step, decay, .. } = self.settings;
-        let [mean, first, second] = &self.state;
+        let EvolutionSettings { population, noise, decay, .. } = self.settings;
+        let mean = &self.state[0];
         let (seeds, numbers) = (mean.shape()[0], mean.shape()[1]);
         let drawn = Tensor::randn([seeds, population / 2, numbers], &self.device);
         let both = Tensor::concat(&[&drawn, &-&drawn], 1);
         let rows = (mean.unsqueeze(1) + both * noise).reshape([seeds * population, numbers]);
-        let (environment, device) = (&*self.environment, &self.device);
-        let trial = PolicyTrial { environment, trials, device, ranks: &self.ranks };
+        let rows = self.weights(&rows);
+        let trial =
+            PolicyTrial::new(&*self.environment, &self.settings, self.share(), &self.device, &self.ranks);
         let (found, broken, scale) = match &self.scale {
             None => {
                 let (found, broken) = fitness(&trial, &self.network, &rows)?;
@@ -130,12 +161,7 @@ impl Es {
         let [up, down] = [0, population / 2].map(|from| ranks.narrow(1, from, population / 2));
         let slope = ((up - down).unsqueeze(2) * drawn).sum_axes([1]) * (1.0 / (population as f64 * noise));
         let slope = slope - mean * decay;
-        let m = first * BETAS[0] + &slope * (1.0 - BETAS[0]);
-        let v = second * BETAS[1] + slope.square() * (1.0 - BETAS[1]);
-        let steps = (self.updates + 1) as f64;
-        let corrections = BETAS.map(|beta| Tensor::number(1.0 - beta.powf(steps), &self.device));
-        let moved = (&m / &corrections[0]) / ((&v / &corrections[1]).sqrt() + SMALL);
-        let next = [mean + moved * step, m, v];
+        let next = self.moved(&slope);
         let explosions = self.explosions.with(broken.as_ref(), self.updates + 1);
         let course = explosions.marked(&course(&found, &Tensor::full(noise, [seeds], &self.device)));
         let others = scale.iter().flat_map(Normalizer::tensors).chain(explosions.tensor());
@@ -147,6 +173,25 @@ impl Es {
         self.explosions = explosions.detach()?;
         self.updates += 1;
         Ok(course)
+    }
+
+    /// The mean and the moments after a step up this slope, `[seeds, numbers]`.
+    fn moved(&self, slope: &Tensor) -> [Tensor; 3] {
+        let EvolutionSettings { noise, step, together, .. } = self.settings;
+        let [mean, first, second] = &self.state;
+        let steps = (self.updates + 1) as f64;
+        let corrections = BETAS.map(|beta| Tensor::number(1.0 - beta.powf(steps), &self.device));
+        if together {
+            // Most weights matter little, and their slopes are noise: divided by its own deviation, each would go as far as the others.
+            let length = slope.square().sum_axes(farad::kept([1])).sqrt() + SMALL;
+            let m = first * BETAS[0] + slope / length * (1.0 - BETAS[0]);
+            let far = step * noise * (slope.shape()[1] as f64).sqrt();
+            return [mean + &m / &corrections[0] * far, m, second.clone()];
+        }
+        let m = first * BETAS[0] + slope * (1.0 - BETAS[0]);
+        let v = second * BETAS[1] + slope.square() * (1.0 - BETAS[1]);
+        let moved = (&m / &corrections[0]) / ((&v / &corrections[1]).sqrt() + SMALL);
+        [mean + moved * step, m, v]
     }
 
     /// An error that names generation, step, world and body if a world exploded so far. Reads.
@@ -179,4 +224,20 @@ impl Es {
         self.updates = updates;
         Ok(())
     }
+}
+
+/// How far each number of a policy varies, `[1, numbers]`: those that weigh a clock's observations, which are the last, so many times
+/// as far as the others.
+fn gains(network: &ActorCritic, clocks: usize, gain: f64, device: &Device) -> Option<Tensor> {
+    if clocks == 0 || gain == 1.0 {
+        return None;
+    }
+    let shape = &network.shapes()[0];
+    let (inputs, outputs) = (shape[1], shape[2]);
+    let of = |number: usize| {
+        let is_clock = (inputs - clocks..inputs).contains(&(number / outputs));
+        if is_clock { gain as f32 } else { 1.0 }
+    };
+    let numbers = network.numbers();
+    Some(Tensor::from_vec((0..numbers).map(of).collect(), [1, numbers], device))
 }

@@ -9,10 +9,12 @@
 mod cma;
 mod es;
 mod settings;
+mod trial_worlds;
 
 pub use cma::Cma;
 pub use es::Es;
 pub use settings::EvolutionSettings;
+use trial_worlds::TrialWorlds;
 
 use farad::group::Group;
 use farad::{Device, Result, Tensor};
@@ -65,16 +67,30 @@ fn scaled_fitness(
 
 /// Where policies are tried: each in so many worlds of its own.
 struct PolicyTrial<'a> {
-    environment: &'a dyn Environment,
+    environment: TrialWorlds<'a>,
     trials: usize,
     device: &'a Device,
     ranks: &'a Ranks,
 }
 
-impl PolicyTrial<'_> {
+impl<'a> PolicyTrial<'a> {
+    /// For episodes of this share of the longest.
+    fn new(
+        environment: &'a dyn Environment,
+        settings: &EvolutionSettings,
+        share: f64,
+        device: &'a Device,
+        ranks: &'a Ranks,
+    ) -> PolicyTrial<'a> {
+        let &EvolutionSettings { population, trials, alike, .. } = settings;
+        let longest = ((environment.longest() as f64 * share).round() as usize).max(1);
+        let environment = TrialWorlds { environment, population, trials, alike, longest };
+        PolicyTrial { environment, trials, device, ranks }
+    }
+
     /// What episodes of all agents come to. Of several ranks each tries its share of them.
     fn totals(&self, agents: &Agents, scale: Option<&Normalizer>) -> Result<EpisodeTotals> {
-        let PolicyTrial { environment, trials, device, ranks } = *self;
+        let PolicyTrial { ref environment, trials, device, ranks } = *self;
         let Some((group, share)) = ranks else {
             return Ok(episodes(environment, agents, trials, scale, device));
         };

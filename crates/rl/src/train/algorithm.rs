@@ -165,7 +165,7 @@ pub const ALGORITHMS: [NamedAlgorithm; 6] = [
         about: "OpenAI's evolution strategy: random variations of a policy, weighted by their ranks",
         usual: |_| {},
         make: |environment, s, device| {
-            Ok(Box::new(Es::new(environment, s.evolution.clone(), s.seeds, device)?))
+            Ok(Box::new(Es::new(environment, s.evolution.clone(), s.seeds, s.updates, device)?))
         },
     },
     NamedAlgorithm {

@@ -224,7 +224,7 @@ impl GroupMaker<'_> {
         ContactGroup {
             store: RowStore::new(self.arrangement),
             masses: of(|body| 1.0 / body.mass),
-            splits: of(|body| body.split),
+            splits: of(|body| body.contact_split),
             friction: column(0),
             restitution: column(1),
             kind,

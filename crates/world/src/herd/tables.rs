@@ -52,7 +52,8 @@ fn absent_body() -> BodyRow {
         linear_drag: [0.0; 3],
         quadratic_drag: [0.0; 3],
         angular_drag: 0.0,
-        split: 1.0,
+        joint_split: 1.0,
+        contact_split: 1.0,
     }
 }
 
@@ -125,9 +126,9 @@ pub(super) fn pattern(surface: [f64; 2]) -> Assembly {
         }
     }
     let bodies = (0..MOST_PARTS).map(|_| {
-        let (moments, inverse, [mass, split, _]) = (point().0, point().0, point().0);
+        let (moments, inverse, [mass, joint_split, contact_split]) = (point().0, point().0, point().0);
         let (inertia, inverse_inertia) = (Matrix3::diagonal(moments), Matrix3::diagonal(inverse));
-        BodyRow { mass, split, inertia, inverse_inertia, ..absent_body() }
+        BodyRow { mass, joint_split, contact_split, inertia, inverse_inertia, ..absent_body() }
     });
     let bodies = bodies.collect();
     let planes = (0..MOST_PARTS * ENDS).map(|n| {
