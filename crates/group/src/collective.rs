@@ -216,17 +216,17 @@ fn fold<'a, T: Summable>(
     end: impl Fn(T::Wide) -> T::Wide,
 ) {
     let (before, behind) = others.split_at(rank);
-    let mut wide: Vec<T::Wide> = Vec::with_capacity(TOGETHER);
+    let mut wide: Vec<T::Wide> = own.iter().take(TOGETHER).map(|number| number.widen()).collect();
     for (n, own) in own.chunks_mut(TOGETHER).enumerate() {
         let len = own.len();
         let of = |&other: &'a &[T]| &other[n * TOGETHER..][..len];
         let mut all = before.iter().map(of).chain([&*own]).chain(behind.iter().map(of));
-        wide.clear();
-        wide.extend(all.next().into_iter().flatten().map(|number| number.widen()));
+        let (first, wide) = (all.next().expect("this rank's at least"), &mut wide[..len]);
+        wide.iter_mut().zip(first).for_each(|(so_far, number)| *so_far = number.widen());
         for part in all {
             wide.iter_mut().zip(part).for_each(|(so_far, other)| *so_far = two(*so_far, other.widen()));
         }
-        own.iter_mut().zip(&wide).for_each(|(out, &wide)| *out = T::narrow(end(wide)));
+        own.iter_mut().zip(&*wide).for_each(|(out, &wide)| *out = T::narrow(end(wide)));
     }
 }
 

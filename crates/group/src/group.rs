@@ -345,7 +345,8 @@ fn world_of(ranks: usize) -> Result<Group> {
     let make = || Ok(Box::new(crate::mpi::MpiEngine::new()?) as Box<dyn GroupEngine>);
     let (calls, membership) = Calls::start(Box::new(make))?;
     if membership.size != ranks {
-        let why = format!("it does not connect what was started together ({} vs {ranks} ranks)", membership.size);
+        let why =
+            format!("it does not connect what was started together ({} vs {ranks} ranks)", membership.size);
         return Err(GroupError::Mpi { why }.into());
     }
     let hosts = vec![membership.host.clone()];

@@ -77,10 +77,18 @@ pub(crate) fn abort(code: i32) -> ! {
     SimpleCommunicator::world().abort(code)
 }
 
-/// Waits, and lets other threads run meanwhile.
+/// Looks at a message in a row, before other threads get the core: some microseconds.
+const LOOKS: u32 = 100;
+
+/// Waits, and lets other threads run now and then.
 fn until_done<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
-    while let Err(same) = request.test() {
-        request = same;
+    loop {
+        for _ in 0..LOOKS {
+            match request.test() {
+                Ok(_) => return,
+                Err(same) => request = same,
+            }
+        }
         std::thread::yield_now();
     }
 }

@@ -106,7 +106,13 @@ impl ThreadEngine {
     }
 
     /// What a rank has put down. Its call must be about so many bytes.
-    fn slot(&self, op: &'static str, rank: usize, turn: usize, mine: usize) -> Result<RwLockReadGuard<'_, Slot>> {
+    fn slot(
+        &self,
+        op: &'static str,
+        rank: usize,
+        turn: usize,
+        mine: usize,
+    ) -> Result<RwLockReadGuard<'_, Slot>> {
         let slot = self.meeting.slots[rank][turn].read().unwrap_or_else(PoisonError::into_inner);
         match slot.given == mine {
             true => Ok(slot),
@@ -158,8 +164,7 @@ impl GroupEngine for ThreadEngine {
         let slots = self.others().map(|rank| self.slot("reduce", rank, turn, bytes.len()));
         let slots = slots.collect::<Result<Vec<_>>>()?;
         let len = ranges[own].len();
-        let parts: Vec<&[u8]> =
-            slots.iter().map(|slot| &slot.bytes.bytes()[places[own]..][..len]).collect();
+        let parts: Vec<&[u8]> = slots.iter().map(|slot| &slot.bytes.bytes()[places[own]..][..len]).collect();
         fold(&mut bytes[ranges[own].clone()], &parts);
         Ok(())
     }

@@ -151,8 +151,7 @@ fn means(group: &Group) {
         let part = mean(MeanPart::Share, WireFormat::Half);
         assert_eq!(part.len(), share(len, size, rank).len());
     }
-    let failed =
-        group.start_mean::<f32>(|| Err(GroupError::Empty.into()), MeanPart::Whole, WireFormat::Full);
+    let failed = group.start_mean::<f32>(|| Err(GroupError::Empty.into()), MeanPart::Whole, WireFormat::Full);
     assert!(failed.wait().is_err(), "what cannot be given is an error");
 }
 

@@ -181,7 +181,10 @@ impl SearchPeers for PeersOfGroup {
         (self.0.rank(), self.0.size())
     }
 
-    fn texts(&self, mine: &str) -> std::result::Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+    fn texts(
+        &self,
+        mine: &str,
+    ) -> std::result::Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
         Ok(self.0.all_texts(mine)?)
     }
 }

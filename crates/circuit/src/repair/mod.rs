@@ -231,8 +231,12 @@ fn search(
                 right.push(champion.clone());
             }
             let meet = round.is_multiple_of(MEETING);
-            let mut own: Vec<&mut Crew> =
-                crews.iter_mut().enumerate().filter(|(n, _)| is_own(peers, *n)).map(|(_, crew)| crew).collect();
+            let mut own: Vec<&mut Crew> = crews
+                .iter_mut()
+                .enumerate()
+                .filter(|(n, _)| is_own(peers, *n))
+                .map(|(_, crew)| crew)
+                .collect();
             follow(&mut own, &starts, &grounds, &champion, meet);
             if is_first || meet {
                 own.into_par_iter().for_each(Crew::merge);
@@ -304,7 +308,13 @@ fn slices(crews: &[Crew], left: u64) -> Vec<u64> {
 
 /// Chains that are not right yet continue from one that is. When chains exchange circuits, those far behind do
 /// too. A chain that started with nothing continues on its own: what it finds is small.
-fn follow(crews: &mut [&mut Crew], starts: &[ChainStart], grounds: &[Ground], champion: &Champion, meet: bool) {
+fn follow(
+    crews: &mut [&mut Crew],
+    starts: &[ChainStart],
+    grounds: &[Ground],
+    champion: &Champion,
+    meet: bool,
+) {
     let behind =
         |other: &Champion| other.wrong > 0 || meet && other.gates > champion.gates + champion.gates / 16;
     for Crew { chains, evaluator } in crews {

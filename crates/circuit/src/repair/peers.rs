@@ -17,7 +17,8 @@ pub trait SearchPeers: Sync {
     fn place(&self) -> (usize, usize);
 
     /// Everybody's text, in order.
-    fn texts(&self, mine: &str) -> std::result::Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>>;
+    fn texts(&self, mine: &str)
+    -> std::result::Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>>;
 }
 
 /// Whether this process advances a crew.

@@ -184,7 +184,8 @@ mod tests {
         // Above 100 a token counts: few do, all of them in one half.
         let numbers: Vec<u32> = (0..60).map(|n| if n > 30 && n % 4 < 2 { 100 + n } else { n }).collect();
         std::fs::write(&path, TokenFile::encoded(&numbers, 200)).expect("writes");
-        let tokens = Tokens::marked(TokenFile::open(&path, 200).expect("opens"), 100, &Device::cpu()).expect("fits");
+        let tokens =
+            Tokens::marked(TokenFile::open(&path, 200).expect("opens"), 100, &Device::cpu()).expect("fits");
         std::fs::remove_file(&path).expect("removes");
         let mut found = vec![];
         std::thread::scope(|scope| {
@@ -199,7 +200,8 @@ mod tests {
                             .map(|n| {
                                 let (_, y) = own.batch(n).expect("a batch");
                                 let y = y.to_vec::<i32>().expect("reads");
-                                let counted = y.iter().filter(|&&token| token != crate::data::IGNORED).count();
+                                let counted =
+                                    y.iter().filter(|&&token| token != crate::data::IGNORED).count();
                                 (own.weight(&group, n), counted)
                             })
                             .collect::<Vec<_>>()

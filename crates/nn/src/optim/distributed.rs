@@ -226,7 +226,8 @@ impl Flat {
             self.states.clear();
         }
         let group = group.clone();
-        self.distributed = Some(Distributed { group, options, buckets: vec![], shard: None, held, whole: vec![] });
+        self.distributed =
+            Some(Distributed { group, options, buckets: vec![], shard: None, held, whole: vec![] });
         Ok(())
     }
 
