@@ -22,7 +22,7 @@ const SMALL: usize = 4096;
 /// Bytes that one call moves at most; engines count in `i32`.
 const LARGEST: usize = 256 << 20;
 /// Bytes of a rank's share that are reduced at once. By `farad bench --group` with two ranks.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 512 << 10;
 
 /// How numbers of several ranks become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
