@@ -1,6 +1,6 @@
 """Fits the model of docs/scale.md to measured all-reduces, and computes its tables.
 
-    python3 tools/scale.py docs/scale/measured.jsonl docs/scale/threads.jsonl
+    python3 tools/scale.py docs/scale/measured.jsonl [docs/scale/threads.jsonl]
 
 The files have the lines of `farad bench --group --json`, of ranks that are processes and of ranks that are threads. `scripts/scale`
 makes both. The model is fitted to the first. For n ranks and S bytes an all-reduce takes
@@ -111,10 +111,11 @@ def table(title, share_of, fitted):
 
 
 def main():
-    if len(sys.argv) != 3:
-        raise SystemExit("usage: python3 tools/scale.py docs/scale/measured.jsonl docs/scale/threads.jsonl")
-    processes, threads = read(sys.argv[1]), read(sys.argv[2])
-    compared(processes, threads)
+    if len(sys.argv) not in (2, 3):
+        raise SystemExit("usage: python3 tools/scale.py docs/scale/measured.jsonl [docs/scale/threads.jsonl]")
+    processes = read(sys.argv[1])
+    if len(sys.argv) == 3:
+        compared(processes, read(sys.argv[2]))
     points = measured(processes)
     fitted = fit(points)
     alpha, beta, gamma = fitted
