@@ -1,8 +1,9 @@
 """Fits the model of docs/scale.md to measured all-reduces, and computes its tables.
 
-    python3 tools/scale.py docs/scale/measured.jsonl
+    python3 tools/scale.py docs/scale/measured.jsonl [docs/scale/threads.jsonl]
 
-The file has the lines of `farad bench --group --json`. For n ranks and S bytes an all-reduce takes
+The files have the lines of `farad bench --group --json`, of ranks that are processes and of ranks that are threads. `scripts/scale`
+makes both. The model is fitted to the first. For n ranks and S bytes an all-reduce takes
 
     2 (n - 1) alpha + min(S, knee) beta + max(S - knee, 0) gamma
 
@@ -27,11 +28,31 @@ NETWORKS = [10, 100, 400]
 KNEE = 4 << 20
 
 
-def measured(path):
-    """(ranks, bytes, seconds) of every line that has a size."""
+def read(path):
+    """All lines of a file."""
     with open(path, encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines if line.strip()]
+        return [json.loads(line) for line in lines if line.strip()]
+
+
+def measured(rows):
+    """(ranks, bytes, seconds) of every line that has a size."""
     return [(row["ranks"], row["bytes"], row["us"] * 1e-6) for row in rows if "bytes" in row]
+
+
+def compared(processes, threads):
+    """What was measured of both kinds of ranks: all-reduces, and steps of a training."""
+    ranks = processes[0]["ranks"]
+    kinds = f"{ranks} processes | {ranks} threads"
+    print(f"| bytes | {kinds} |\n|---:|---:|---:|")
+    for (_, size, one), (_, _, other) in zip(measured(processes), measured(threads)):
+        print(f"| {size:,} | {one * 1e6:,.1f} µs | {other * 1e6:,.1f} µs |")
+    print(f"\n| a step | {kinds} |\n|---|---:|---:|")
+    steps = [{row["mode"]: row["step_ms"] for row in rows if "mode" in row} for rows in (processes, threads)]
+    for mode in steps[0]:
+        print(f"| {mode} | {steps[0][mode]:.2f} ms | {steps[1][mode]:.2f} ms |")
+    hidden = [next(row["hidden"] for row in rows if "hidden" in row) for rows in (processes, threads)]
+    shown = ["nothing to hide" if share is None else f"{100 * share:.0f} %" for share in hidden]
+    print(f"| share hidden | {shown[0]} | {shown[1]} |\n")
 
 
 def fit(points):
@@ -90,9 +111,12 @@ def table(title, share_of, fitted):
 
 
 def main():
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python3 tools/scale.py docs/scale/measured.jsonl")
-    points = measured(sys.argv[1])
+    if len(sys.argv) not in (2, 3):
+        raise SystemExit("usage: python3 tools/scale.py docs/scale/measured.jsonl [docs/scale/threads.jsonl]")
+    processes = read(sys.argv[1])
+    if len(sys.argv) == 3:
+        compared(processes, read(sys.argv[2]))
+    points = measured(processes)
     fitted = fit(points)
     alpha, beta, gamma = fitted
     print(f"fit of {len(points)} points: alpha {alpha * 1e6:.1f} µs, beta {beta * 1e9:.2f} ns per byte, ", end="")

@@ -19,6 +19,12 @@ pub enum Error {
         /// How many wires it may read: those before it.
         wires: usize,
     },
+    /// Another process that searches too cannot be asked.
+    #[error("repair: {source}")]
+    Peers {
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A circuit with state where none is supported.
     #[error("simulate: a wide simulation has no state: {name} ({registers} registers vs 0)")]
     Registers {

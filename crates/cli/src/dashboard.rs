@@ -51,6 +51,7 @@ const SIGHT: KindsShown = KindsShown { kinds: KINDS, newest: circuits::newest, m
 
 /// Serves the page until Ctrl-C.
 pub fn run(options: &DashboardOptions) -> Result<()> {
+    crate::ranks::one_process("dashboard")?;
     // The usual folder need not be there yet: the first run makes it, and the page waits for that.
     let dashboard = match &options.folder {
         Some(folder) => Dashboard::open(folder, options.port, SIGHT)?,

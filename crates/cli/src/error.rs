@@ -107,6 +107,10 @@ pub enum Error {
         "train: several ranks cannot train this together: {what} ({ranks} vs 1)\nhelp: start it without mpirun; `farad train --help` says what ranks can train together"
     )]
     OneRank { what: String, ranks: usize },
+    #[error(
+        "{op}: one process does this, and several were started together: ({ranks} vs 1)\nhelp: start it without mpirun"
+    )]
+    OneProcess { op: &'static str, ranks: usize },
     // Everything was said and saved; only the exit code is left to tell.
     #[error("interrupted")]
     Interrupted,
@@ -200,6 +204,7 @@ impl Error {
             | Error::SpeedOfText
             | Error::NoSystem
             | Error::OneRank { .. }
+            | Error::OneProcess { .. }
             | Error::NoSeed { .. }
             | Error::Filter { .. }
             | Error::Farad(farad::Error::DeviceName { .. }) => 2,

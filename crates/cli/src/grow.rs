@@ -18,6 +18,7 @@ const SIZE: (usize, usize) = (480, 320);
 
 /// Grows a body and writes what is asked for.
 pub fn run(options: &GrowOptions) -> Result<()> {
+    crate::ranks::one_process("grow")?;
     let files = [(&options.out, "--out"), (&options.genotype, "--genotype"), (&options.picture, "--picture")];
     for (path, flag) in files {
         if let Some(path) = path.as_ref().filter(|path| path.exists()) {

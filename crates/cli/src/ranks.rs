@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use farad::devices::use_threads;
 use farad::group::{Alarm, Group, core_share};
-use farad::run::Run;
+use farad::run::{Run, count, counted};
 use farad::train::{Prepared, TrainingKind};
 use farad::{AdapterKind, Device, ENVIRONMENT};
 
@@ -25,6 +25,14 @@ pub fn is_follower() -> bool {
     ENVIRONMENT.ranks.is_some_and(|ranks| ranks > 1) && ENVIRONMENT.rank.is_some_and(|rank| rank > 0)
 }
 
+/// Refuses what several processes would do to each other, where several were started together.
+pub fn one_process(op: &'static str) -> Result<()> {
+    match ENVIRONMENT.ranks {
+        Some(ranks) if ranks > 1 => Err(Error::OneProcess { op, ranks }),
+        _ => Ok(()),
+    }
+}
+
 /// Waits until rank 0 has spoken: a launcher ends all ranks as soon as one of them ends with an exit code.
 pub fn let_the_first_speak() {
     std::thread::sleep(AFTER_THE_FIRST);
@@ -33,10 +41,22 @@ pub fn let_the_first_speak() {
 /// All processes that were started together. Each uses its share of the cores, and a panic of one ends all.
 pub fn world() -> Result<Group> {
     let group = Group::world()?;
+    if let Some(tasks) = ENVIRONMENT.unconnected {
+        look::warn(format!(
+            "{} were started together, and each works alone; `srun --mpi=pmix` connects them",
+            counted(tasks, "task")
+        ));
+    }
     if !group.is_alone() {
         use_threads(core_share(&group)?);
-        let alarm = group.alarm();
-        std::panic::set_hook(Box::new(move |panic| ended(&alarm, panic)));
+        let (alarm, is_first) = (group.alarm(), group.is_first());
+        std::panic::set_hook(Box::new(move |panic| {
+            // Most panics are the same on all ranks.
+            if !is_first {
+                let_the_first_speak();
+            }
+            ended(&alarm, panic)
+        }));
     }
     Ok(group)
 }
@@ -65,8 +85,13 @@ pub fn together<T>(group: &Group, done: Result<T>) -> Result<T> {
     }
 }
 
-/// Refuses ranks that have another version, other settings or other data.
-pub fn agree(group: &Group, kind: &dyn TrainingKind, prepared: &dyn Prepared) -> Result<()> {
+/// Refuses ranks that have another version, other settings or other data, or go on from another step.
+pub fn agree(
+    group: &Group,
+    kind: &dyn TrainingKind,
+    prepared: &dyn Prepared,
+    resumed: Option<&Run>,
+) -> Result<()> {
     if group.is_alone() {
         return Ok(());
     }
@@ -76,6 +101,11 @@ pub fn agree(group: &Group, kind: &dyn TrainingKind, prepared: &dyn Prepared) ->
     let settings = config.iter().filter(|(key, _)| *key != "device");
     facts.extend(settings.map(|(key, value)| (key.as_str(), value.to_string())));
     facts.push(("data", prepared.data()));
+    if let Some(run) = resumed {
+        let checkpoint = together(group, run.checkpoint().map_err(Error::from))?;
+        let step = checkpoint.map_or(0, |checkpoint| checkpoint.step());
+        facts.push(("steps of the checkpoint", count(step)));
+    }
     Ok(group.agree(&facts)?)
 }
 

@@ -74,6 +74,7 @@ pub struct ServeOptions {
 
 /// Serves until Ctrl-C.
 pub fn run(options: &ServeOptions) -> Result<()> {
+    crate::ranks::one_process("serve")?;
     let served = served(options)?;
     let token = options.token.clone().or_else(|| farad::ENVIRONMENT.token.clone());
     let limits = ServeLimits {

@@ -43,6 +43,7 @@ const MOST_JOBS: usize = 8;
 
 /// Trains what the file asks for, or goes on with a sweep.
 pub fn run(options: &SweepOptions) -> Result<()> {
+    crate::ranks::one_process("sweep")?;
     let place = options.resume.as_ref().map(|folder| folder.join(PLAN));
     let path = place.as_deref().or(options.file.as_deref()).expect("clap wants one of them");
     if let Some(folder) = options.resume.as_ref().filter(|_| !path.is_file()) {

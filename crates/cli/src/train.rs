@@ -26,6 +26,9 @@ use crate::training;
 /// Trains, or goes on training.
 pub fn run(options: &TrainOptions) -> Result<()> {
     if options.list {
+        if ranks::is_follower() {
+            return Ok(());
+        }
         return list::run(options.name.as_deref(), options.output.json);
     }
     if options.flags.text("updates").is_some() && options.set.iter().any(|text| key(text) == "updates") {

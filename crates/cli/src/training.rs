@@ -104,7 +104,9 @@ fn trained(
     let steps = counted(summary.steps, unit);
     if summary.interrupted {
         talk.stopped(&steps, &folder);
-        profiling.finish()?;
+        if group.is_first() {
+            profiling.finish()?;
+        }
         return Err(Error::Interrupted);
     }
     let early = summary.early.as_ref().map_or(String::new(), |why| format!(", {why}"));
@@ -120,14 +122,32 @@ fn trained(
     outcome.said.iter().for_each(|said| talk.say(toned(said)));
     let next = outcome.next.iter();
     if !group.is_first() {
-        return Ok(None);
+        return told(group, None);
     }
     let closing = next.fold(Closing::new(&folder), |closing, (command, does)| closing.next(command, does));
     talk.ends(&closing.dashboard());
     profiling.finish()?;
     let config = training.run().config();
     let first = config.get("seeds").and_then(|seeds| seeds.as_array()?.first()?.as_integer());
-    Ok(first.map(|seed| Tried { seed: seed as u64, succeeded: outcome.succeeded }))
+    told(group, first.map(|seed| Tried { seed: seed as u64, succeeded: outcome.succeeded }))
+}
+
+/// How a try went, from the first rank, which alone knows it: whether there is another one is the same for all.
+fn told(group: &Group, tried: Option<Tried>) -> Result<Option<Tried>> {
+    if group.is_alone() {
+        return Ok(tried);
+    }
+    let succeeded = |tried: &Tried| match tried.succeeded {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "unknown",
+    };
+    let mine = tried.map_or(String::new(), |tried| format!("{} {}", tried.seed, succeeded(&tried)));
+    let first = group.all_texts(&mine)?.swap_remove(0);
+    Ok(first.split_once(' ').and_then(|(seed, succeeded)| {
+        let succeeded = (succeeded != "unknown").then_some(succeeded == "yes");
+        Some(Tried { seed: seed.parse().ok()?, succeeded })
+    }))
 }
 
 /// A training in its folder, new or going on. Of several ranks the first makes the folder and begins, then the others.
@@ -144,7 +164,7 @@ fn begin(
         None => kind.prepare(asked),
     };
     let prepared = ranks::together(&group, prepared.map_err(Error::from))?;
-    ranks::agree(&group, kind, &*prepared)?;
+    ranks::agree(&group, kind, &*prepared, resumed.as_ref())?;
     if !group.is_first() {
         ranks::together(&group, Ok(()))?;
         let folder = group.all_texts("")?.swap_remove(0);

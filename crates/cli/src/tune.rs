@@ -12,6 +12,7 @@ use crate::look::{self, COMMAND, FAINT, GOOD, Table, TableCell, itself, left, pa
 
 /// Runs the workloads once, then times their products.
 pub fn run(options: &TuneOptions) -> Result<()> {
+    crate::ranks::one_process("tune")?;
     if let Some(count) = options.random {
         return random(options, count);
     }

@@ -67,6 +67,12 @@ mod with_mpi {
     const AUTOMATA: &str = "train checkerboard --device cpu --seeds 3 --updates 12 --no-repair --quick \
         --set evaluate_every=6 --set checkpoint_every=4 --set log_every=4";
 
+    const CREATURES: &str = "train evolve --device cpu --updates 4 --set population=5 --set settle=0.1 --set seconds=0.3 \
+        --set bins=6,6 --set films=1 --set checkpoint_every=2";
+    // Classes that count differently, in batches that ranks cannot share evenly.
+    const TABLE: &str = "train csv --data table.csv --set target=kind --set class_weights=balanced --set dropout=0 --device cpu \
+        --set batch=15 --epochs 3 --set warm_up=0 --set checkpoint_every=4 --set log_every=4";
+
     /// How long ranks may take to end when one of them is gone.
     const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -105,10 +111,28 @@ mod with_mpi {
         (0..300).map(|n| format!("the cat {} sees the dog {} .\n", n % 17, n * 7 % 13)).collect()
     }
 
+    /// Rows of two numbers, of which few are of the second kind.
+    fn rows() -> String {
+        let row = |n: i32| {
+            let (x, y) = (n * 37 % 101, n * 53 % 89);
+            format!("{x},{y},{}\n", if x + y > 150 { "far" } else { "near" })
+        };
+        format!("x,y,kind\n{}", (0..240).map(row).collect::<String>())
+    }
+
     fn with_text(name: &str) -> Folder {
         let folder = Folder::new(name);
         std::fs::write(folder.path("text.txt"), text()).expect("a text");
+        std::fs::write(folder.path("table.csv"), rows()).expect("a table");
         folder
+    }
+
+    /// What was learned and logged has the same bits.
+    fn assert_same_bits(folder: &Folder, one: &str, other: &str) {
+        for name in ["log.csv", "checkpoint.safetensors"] {
+            let read = |run: &str| std::fs::read(folder.path(run).join(name)).expect("a file of a run");
+            assert!(read(one) == read(other), "{name} of {one} and of {other} differ");
+        }
     }
 
     /// The losses of two runs, row by row, differ in rounding only.
@@ -132,6 +156,7 @@ mod with_mpi {
             ("mnist", MNIST, &["loss", "validation_loss"][..]),
             ("lm", LM, &["loss", "validation_loss"]),
             ("logic", LOGIC, &["soft_loss"]),
+            ("table", TABLE, &["loss", "validation_loss"]),
         ] {
             let alone = folder.succeed(&format!("{start} --quiet --json --out {name}-1"));
             for ranks in [2, 4] {
@@ -154,12 +179,33 @@ mod with_mpi {
         for (name, start, ranks) in [("cma", EVOLVED, 3), ("automata", AUTOMATA, 2)] {
             folder.succeed(&format!("{start} --quiet --out {name}-1"));
             succeed(&folder, &format!("-n {ranks} farad {start} --quiet --out {name}-{ranks}"));
-            let log =
-                |run: String| std::fs::read_to_string(folder.path(&run).join("log.csv")).expect("a log");
-            assert_eq!(log(format!("{name}-{ranks}")), log(format!("{name}-1")), "{name}");
-            let learned =
-                |run: String| std::fs::read(folder.path(&run).join("checkpoint.safetensors")).expect("one");
-            assert!(learned(format!("{name}-{ranks}")) == learned(format!("{name}-1")), "{name}: other bits");
+            assert_same_bits(&folder, &format!("{name}-{ranks}"), &format!("{name}-1"));
+        }
+        // Herds of other sizes are rounded otherwise.
+        folder.succeed(&format!("{CREATURES} --quiet --out creatures-1"));
+        succeed(&folder, &format!("-n 3 farad {CREATURES} --quiet --out creatures-3"));
+        assert_near(&folder, "creatures-3", "creatures-1", &["best", "cells", "mean"]);
+        // Repair shares circuits, or the chains of a search where there are fewer.
+        for ranks in [1, 2, 4] {
+            let run = format!("repaired-{ranks}");
+            let copied =
+                Command::new("cp").args(["-r", "automata-1", &run]).current_dir(folder.path(".")).status();
+            assert!(copied.expect("cp").success());
+            let words = format!("repair {run} --candidates 2500 --seconds 600 --quiet --device cpu");
+            match ranks {
+                1 => drop(folder.succeed(&words)),
+                _ => drop(succeed(&folder, &format!("-n {ranks} farad {words}"))),
+            }
+            let circuits = |run: &str| {
+                let named = std::fs::read_dir(folder.path(run).join("circuits")).expect("circuits").flatten();
+                let mut all: Vec<_> = named
+                    .filter(|file| file.file_name().to_string_lossy().contains("repair"))
+                    .map(|file| (file.file_name(), std::fs::read(file.path()).expect("a file")))
+                    .collect();
+                all.sort();
+                all
+            };
+            assert!(!circuits(&run).is_empty() && circuits(&run) == circuits("repaired-1"), "{ranks} ranks");
         }
         folder.succeed(&format!("{AGENTS} --quiet --out ppo-1"));
         succeed(&folder, &format!("-n 2 farad {AGENTS} --quiet --out ppo-2"));
@@ -243,8 +289,20 @@ mod with_mpi {
         let folder = with_text("ranks-killed");
         let shards = format!("{LM} --set shard=true --set wire=f16");
         let agents = AGENTS.replace("--updates 8", "--updates 60");
-        let kinds = [("lm", LM), ("shards", &shards), ("ppo", &agents)];
-        for (name, start) in &kinds {
+        let evolved = EVOLVED.replace("--updates 4", "--updates 60 --set checkpoint_every=2");
+        let creatures = CREATURES.replace("--updates 4", "--updates 24");
+        let automata = AUTOMATA.replace("--updates 12", "--updates 60");
+        let kinds = [
+            ("lm", LM),
+            ("shards", &shards),
+            ("ppo", &agents),
+            ("network", MNIST),
+            ("logic", LOGIC),
+            ("cma", &evolved),
+            ("automata", &automata),
+            ("creatures", &creatures),
+        ];
+        for (name, start) in kinds.iter().take(times()) {
             succeed(&folder, &format!("-n 2 farad {start} --quiet --out whole-{name}"));
         }
         for n in 0..times() {
@@ -256,7 +314,7 @@ mod with_mpi {
             wait_for_checkpoints(&folder.path(&broken), 1 + n % 5, &mut child);
             let ranks = children(child.id());
             assert_eq!(ranks.len(), 2, "{ranks:?}");
-            let (killed, moment) = (n % 2, Instant::now());
+            let (killed, moment) = ((n + n / kinds.len()) % 2, Instant::now());
             kill(ranks[killed]);
             let done = child.wait_with_output().expect("it ends");
             // A rank may still be on its way out when mpirun has ended.
@@ -278,21 +336,67 @@ mod with_mpi {
         }
     }
 
-    /// A checkpoint knows no ranks: what two began one ends, with the same order of data.
+    /// A checkpoint knows no ranks: what four began two or one end, with the same order of data.
     #[test]
     fn another_number_of_ranks_goes_on() {
         let folder = with_text("ranks-fewer");
-        folder.succeed(&format!("{LM} --quiet --out whole"));
-        for (first, then) in [(2, 1), (1, 3)] {
-            let broken = format!("broken-{first}");
-            let mut started = mpirun(&folder, &format!("-n {first} farad {LM} --quiet --out {broken}"));
+        let evolved = EVOLVED.replace("--updates 4", "--updates 20 --set checkpoint_every=2");
+        let automata = AUTOMATA.replace("--updates 12", "--updates 30");
+        let creatures = CREATURES.replace("--updates 4", "--updates 12");
+        let losses = &["loss", "validation_loss"][..];
+        // Kinds that are spread learn the same bits.
+        for (name, start, counts, columns) in [
+            ("lm", LM, [4, 2], losses),
+            ("lm", LM, [1, 3], losses),
+            ("network", MNIST, [4, 1], losses),
+            ("logic", LOGIC, [2, 1], &["soft_loss"]),
+            ("table", TABLE, [2, 3], losses),
+            ("cma", &evolved, [3, 2], &[]),
+            ("automata", &automata, [3, 2], &[]),
+            ("creatures", &creatures, [3, 2], &["best", "cells"]),
+        ] {
+            let [first, then] = counts;
+            let (whole, broken) = (format!("{name}-whole"), format!("{name}-{first}"));
+            if !folder.path(&whole).exists() {
+                folder.succeed(&format!("{start} --quiet --out {whole}"));
+            }
+            let mut started = mpirun(&folder, &format!("-n {first} farad {start} --quiet --out {broken}"));
             let mut child = started.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun");
             wait_for_checkpoints(&folder.path(&broken), 2, &mut child);
             children(child.id()).into_iter().for_each(kill);
             child.wait().expect("it ends");
             succeed(&folder, &format!("-n {then} farad train --resume {broken} --quiet"));
-            assert_near(&folder, &broken, "whole", &["loss", "validation_loss"]);
+            match columns {
+                [] => assert_same_bits(&folder, &broken, &whole),
+                columns => assert_near(&folder, &broken, &whole, columns),
+            }
         }
+    }
+
+    /// What a try came to only the first rank knows; all of them go on with the next seeds.
+    #[test]
+    fn all_ranks_make_the_next_try() {
+        let folder = Folder::new("ranks-tries");
+        let start =
+            AUTOMATA.replace("--updates 12", "--updates 3").replace("--seeds 3", "--seeds 2 --tries 2");
+        succeed(&folder, &format!("-n 2 farad {start} --seed 5 --out tried"));
+        assert!(
+            folder.path("tried").is_dir() && folder.path("tried-7").is_dir(),
+            "seeds 5 and 6, then 7 and 8"
+        );
+    }
+
+    /// Ranks that a launcher started but MPI does not connect do not train one by one.
+    #[test]
+    fn what_is_not_connected_is_refused() {
+        let folder = Folder::new("ranks-apart");
+        let mut command = folder.command(&format!("{MNIST} --out run"));
+        // As MPICH's launcher says it, which OpenMPI does not listen to.
+        let done = command.env("PMI_SIZE", "2").env("PMI_RANK", "0").output().expect("starts");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        assert!(said.contains("does not connect what was started together (1 vs 2 ranks)"), "{said}");
+        assert!(!folder.path("run").exists());
     }
 
     #[test]
@@ -315,6 +419,13 @@ mod with_mpi {
         assert!(fail(&folder, "-n 2 farad train mnst", 2).contains("did you mean `mnist`"));
         let said = fail(&folder, "-n 2 farad train cartpole-circuit --device cpu", 2);
         assert!(said.contains("several ranks cannot train this together: "), "{said}");
+        for algorithm in ["sac", "shac", "dreamer"] {
+            let said =
+                fail(&folder, &format!("-n 2 farad train pendulum --algorithm {algorithm} --device cpu"), 1);
+            assert!(said.contains(algorithm) && said.contains("help: "), "{said}");
+        }
+        let said = fail(&folder, "-n 2 farad sweep plan.toml", 2);
+        assert!(said.contains("sweep: one process does this"), "{said}");
         let said = fail(&folder, "-n 2 farad train checkerboard --device cpu", 1);
         assert!(said.contains("there is less to spread than there are ranks: seeds (1 vs 2)"), "{said}");
         let said = fail(&folder, &format!("-n 8 farad {LM}"), 1);

@@ -33,7 +33,7 @@ impl Calls {
                 Ok(engine) => engine,
                 Err(error) => return drop(ready.send(Err(error))),
             };
-            if ready.send(Ok(engine.membership())).is_err() {
+            if ready.send(Ok(engine.membership().clone())).is_err() {
                 return;
             }
             for call in calls {

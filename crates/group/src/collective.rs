@@ -2,16 +2,17 @@
 //!
 //! An all-reduce of much data has two moves. Each rank gets everybody's numbers of its share, adds them up, and gives the
 //! sums to all. Each rank sends and receives `2 (n - 1) / n` of the data, as in a ring. An all-reduce of little data is
-//! one move: everybody's numbers to everybody. Both add up in the order of ranks, so the result has the same bits.
+//! one move: everybody's numbers to everybody. Both add up in the order of ranks, so the result has the same bits. Large arrays
+//! go in pieces, so that what a rank gets, adds up and gives stays in its caches.
 //!
 //! Invariant: the bits of a result depend on the numbers and on the number of ranks only.
 
 use std::any::TypeId;
 use std::ops::Range;
 
-use bytemuck::{cast_slice, cast_slice_mut, cast_vec, zeroed_vec};
+use bytemuck::{cast_slice, cast_slice_mut, pod_collect_to_vec, try_cast_slice_mut, zeroed_vec};
 
-use crate::engine::GroupEngine;
+use crate::engine::{GroupEngine, Membership};
 use crate::error::Result;
 use crate::numbers::Summable;
 use crate::wire;
@@ -20,6 +21,8 @@ use crate::wire;
 const SMALL: usize = 4096;
 /// Bytes that one call moves at most; engines count in `i32`.
 const LARGEST: usize = 256 << 20;
+/// Bytes of a rank's share that are reduced at once. By `farad bench --group` with two ranks.
+const PIECE: usize = 512 << 10;
 
 /// How numbers of several ranks become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,110 +75,158 @@ pub(crate) fn all_reduce<T: Summable>(
     numbers: &mut [T],
     by: Combine,
 ) -> Result<()> {
-    for part in numbers.chunks_mut((LARGEST / size_of::<T>()).max(1)) {
-        let mine = reduce_part(engine, part, by)?;
-        if let Some(mine) = mine {
-            let lengths = lengths::<T>(part.len(), engine.membership().size);
-            engine.all_gather(cast_slice(&mine), &lengths, cast_slice_mut(part))?;
-        }
+    match size_of_val(numbers) <= SMALL {
+        true => reduce_small(engine, numbers, by),
+        false => reduce(engine, numbers, by, MeanPart::Whole),
     }
-    Ok(())
 }
 
-/// Reduces `part` where it is if it is small; else gives this rank's share of the result.
-fn reduce_part<T: Summable>(
-    engine: &mut dyn GroupEngine,
-    part: &mut [T],
-    by: Combine,
-) -> Result<Option<Vec<T>>> {
-    if size_of_val(part) > SMALL {
-        return share_of_sum(engine, part, by).map(Some);
-    }
-    let size = engine.membership().size;
-    let mut all: Vec<T> = zeroed_vec(part.len() * size);
-    engine.all_gather(cast_slice(part), &vec![size_of_val(part); size], cast_slice_mut(&mut all))?;
-    combine(&all, part, by, size);
-    Ok(None)
+/// Everybody's numbers to everybody.
+fn reduce_small<T: Summable>(engine: &mut dyn GroupEngine, numbers: &mut [T], by: Combine) -> Result<()> {
+    let Membership { rank, size, .. } = *engine.membership();
+    let mut all: Vec<T> = zeroed_vec(numbers.len() * size);
+    engine.all_gather(cast_slice(numbers), &vec![size_of_val(numbers); size], cast_slice_mut(&mut all))?;
+    let len = numbers.len();
+    let others: Vec<&[T]> =
+        (0..size).filter(|&other| other != rank).map(|other| &all[other * len..][..len]).collect();
+    combine(numbers, &others, rank, by);
+    Ok(())
 }
 
 /// This rank's share of the combined numbers ([`share`]).
 pub(crate) fn reduce_scatter<T: Summable>(
     engine: &mut dyn GroupEngine,
-    numbers: &[T],
+    mut numbers: Vec<T>,
     by: Combine,
 ) -> Result<Vec<T>> {
-    share_of_sum(engine, numbers, by)
+    reduce(engine, &mut numbers, by, MeanPart::Share)?;
+    let own = own_share(engine, numbers.len());
+    keep(&mut numbers, own);
+    Ok(numbers)
 }
 
-fn share_of_sum<T: Summable>(engine: &mut dyn GroupEngine, numbers: &[T], by: Combine) -> Result<Vec<T>> {
-    let place = engine.membership();
-    let len = share(numbers.len(), place.size, place.rank).len();
-    let mut all: Vec<T> = zeroed_vec(len * place.size);
-    let lengths = lengths::<T>(numbers.len(), place.size);
-    engine.exchange(cast_slice(numbers), &lengths, cast_slice_mut(&mut all))?;
-    let mut mine: Vec<T> = zeroed_vec(len);
-    combine(&all, &mut mine, by, place.size);
-    Ok(mine)
+fn own_share(engine: &dyn GroupEngine, len: usize) -> Range<usize> {
+    let Membership { rank, size, .. } = *engine.membership();
+    share(len, size, rank)
 }
 
-/// The mean of all ranks' numbers, or this rank's share of it.
+/// Nothing but a range is left.
+fn keep<T: Copy>(numbers: &mut Vec<T>, range: Range<usize>) {
+    let len = range.len();
+    numbers.copy_within(range, 0);
+    numbers.truncate(len);
+}
+
+/// Combines this rank's share of the numbers, piece by piece, and gives it to all if they want it.
+fn reduce<T: Summable>(
+    engine: &mut dyn GroupEngine,
+    numbers: &mut [T],
+    by: Combine,
+    part: MeanPart,
+) -> Result<()> {
+    let Membership { rank, size, .. } = *engine.membership();
+    for ranges in pieces::<T>(numbers.len(), size) {
+        let bytes: &mut [u8] = cast_slice_mut(numbers);
+        engine.exchange(bytes, &ranges, &mut |own, others| {
+            let others: Vec<&[T]> = others.iter().map(|other| cast_slice(other)).collect();
+            combine(cast_slice_mut(own), &others, rank, by);
+        })?;
+        if part == MeanPart::Whole {
+            engine.spread(bytes, &ranges)?;
+        }
+    }
+    Ok(())
+}
+
+/// Pieces of all shares of `len` numbers, as ranges of bytes, rank by rank.
+fn pieces<T>(len: usize, size: usize) -> impl Iterator<Item = Vec<Range<usize>>> {
+    let each = (PIECE / size_of::<T>()).max(1);
+    (0..len.div_ceil(size)).step_by(each).map(move |start| {
+        let piece = |rank| {
+            let own = share(len, size, rank);
+            let from = (own.start + start).min(own.end);
+            from * size_of::<T>()..(from + each).min(own.end) * size_of::<T>()
+        };
+        (0..size).map(piece).collect()
+    })
+}
+
+/// The mean of all ranks' numbers, or this rank's share of it. Numbers come and go as bytes, and stay where they are.
 pub(crate) fn mean<T: Summable>(
     engine: &mut dyn GroupEngine,
-    mut numbers: Vec<T>,
+    mut bytes: Vec<u8>,
     part: MeanPart,
     wire: WireFormat,
-) -> Result<Vec<T>> {
-    let is_small = size_of_val(&numbers[..]) <= SMALL;
-    if wire == WireFormat::Half && !is_small && TypeId::of::<T>() == TypeId::of::<f32>() {
-        if part == MeanPart::Share {
-            return Ok(cast_vec(wire::share_of_mean(engine, cast_slice(&numbers))?));
+) -> Result<Vec<u8>> {
+    match try_cast_slice_mut::<u8, T>(&mut bytes) {
+        Ok(numbers) => mean_in_place(engine, numbers, part, wire)?,
+        // What begins at an odd place is copied.
+        Err(_) => {
+            let mut numbers: Vec<T> = pod_collect_to_vec(&bytes);
+            mean_in_place(engine, &mut numbers, part, wire)?;
+            bytes.copy_from_slice(cast_slice(&numbers));
         }
-        for part in cast_slice_mut::<T, f32>(&mut numbers).chunks_mut(LARGEST / size_of::<f32>()) {
-            wire::all_reduce(engine, part)?;
-        }
-        return Ok(numbers);
     }
+    if part == MeanPart::Share {
+        let own = own_share(engine, bytes.len() / size_of::<T>());
+        keep(&mut bytes, own.start * size_of::<T>()..own.end * size_of::<T>());
+    }
+    Ok(bytes)
+}
+
+/// The mean, everywhere or in this rank's share of the numbers only.
+fn mean_in_place<T: Summable>(
+    engine: &mut dyn GroupEngine,
+    numbers: &mut [T],
+    part: MeanPart,
+    wire: WireFormat,
+) -> Result<()> {
+    let is_small = size_of_val(numbers) <= SMALL;
+    let is_packed = wire == WireFormat::Half && !is_small && TypeId::of::<T>() == TypeId::of::<f32>();
     match part {
-        MeanPart::Whole => all_reduce(engine, &mut numbers, Combine::Mean).map(|()| numbers),
-        MeanPart::Share => reduce_scatter(engine, &numbers, Combine::Mean),
+        MeanPart::Share if is_packed => wire::mean_of_share(engine, cast_slice_mut(numbers)),
+        MeanPart::Share => reduce(engine, numbers, Combine::Mean, part),
+        MeanPart::Whole if is_packed => {
+            let mut parts = cast_slice_mut(numbers).chunks_mut(LARGEST / size_of::<f32>());
+            parts.try_for_each(|part| wire::mean(engine, part))
+        }
+        MeanPart::Whole => all_reduce(engine, numbers, Combine::Mean),
     }
 }
 
-/// How many bytes of `len` numbers are each rank's share.
-fn lengths<T>(len: usize, size: usize) -> Vec<usize> {
-    (0..size).map(|rank| share(len, size, rank).len() * size_of::<T>()).collect()
-}
-
-/// Numbers of `size` ranks, one after the other, into one of each: in the order of ranks.
-pub(crate) fn combine<T: Summable>(all: &[T], into: &mut [T], by: Combine, size: usize) {
+/// Numbers of all ranks into one of each, in the order of ranks: the own ones of `rank`, in place, and those of all others.
+pub(crate) fn combine<T: Summable>(own: &mut [T], others: &[&[T]], rank: usize, by: Combine) {
+    let size = others.len() + 1;
     match by {
-        Combine::Sum => fold::<T>(all, into, size, |a, b| a + b, |sum| sum),
-        Combine::Mean => fold::<T>(all, into, size, |a, b| a + b, |sum| T::divide(sum, size)),
-        Combine::Min => fold::<T>(all, into, size, |a, b| if b < a { b } else { a }, |least| least),
-        Combine::Max => fold::<T>(all, into, size, |a, b| if b > a { b } else { a }, |most| most),
+        Combine::Sum => fold(own, others, rank, |a, b| a + b, |sum| sum),
+        Combine::Mean => fold(own, others, rank, |a, b| a + b, |sum| T::divide(sum, size)),
+        Combine::Min => fold(own, others, rank, |a, b| if b < a { b } else { a }, |least| least),
+        Combine::Max => fold(own, others, rank, |a, b| if b > a { b } else { a }, |most| most),
     }
 }
 
 /// Numbers that are folded together, so that they stay in the cache.
 const TOGETHER: usize = 1024;
 
-fn fold<T: Summable>(
-    all: &[T],
-    into: &mut [T],
-    size: usize,
+fn fold<'a, T: Summable>(
+    own: &mut [T],
+    others: &'a [&'a [T]],
+    rank: usize,
     two: impl Fn(T::Wide, T::Wide) -> T::Wide,
     end: impl Fn(T::Wide) -> T::Wide,
 ) {
-    let len = into.len();
-    let mut wide: Vec<T::Wide> = Vec::with_capacity(TOGETHER);
-    for (n, out) in into.chunks_mut(TOGETHER).enumerate() {
-        let of = |rank: usize| &all[rank * len + n * TOGETHER..][..out.len()];
-        wide.clear();
-        wide.extend(of(0).iter().map(|number| number.widen()));
-        for rank in 1..size {
-            wide.iter_mut().zip(of(rank)).for_each(|(so_far, other)| *so_far = two(*so_far, other.widen()));
+    let (before, behind) = others.split_at(rank);
+    let mut wide: Vec<T::Wide> = own.iter().take(TOGETHER).map(|number| number.widen()).collect();
+    for (n, own) in own.chunks_mut(TOGETHER).enumerate() {
+        let len = own.len();
+        let of = |&other: &'a &[T]| &other[n * TOGETHER..][..len];
+        let mut all = before.iter().map(of).chain([&*own]).chain(behind.iter().map(of));
+        let (first, wide) = (all.next().expect("this rank's at least"), &mut wide[..len]);
+        wide.iter_mut().zip(first).for_each(|(so_far, number)| *so_far = number.widen());
+        for part in all {
+            wide.iter_mut().zip(part).for_each(|(so_far, other)| *so_far = two(*so_far, other.widen()));
         }
-        out.iter_mut().zip(&wide).for_each(|(out, &wide)| *out = T::narrow(end(wide)));
+        own.iter_mut().zip(&*wide).for_each(|(out, &wide)| *out = T::narrow(end(wide)));
     }
 }
 

@@ -23,7 +23,7 @@ pub enum GroupError {
     )]
     NoMpi { ranks: usize },
     #[error(
-        "group: MPI does not start: {why}\nhelp: check that `mpirun` and the MPI library are of the same installation"
+        "group: MPI does not start: {why}\nhelp: check that `mpirun` and the MPI library are of the same installation; Slurm connects ranks with `srun --mpi=pmix`"
     )]
     Mpi { why: String },
     #[error(

@@ -149,17 +149,17 @@ impl Group {
         })
     }
 
-    /// Starts to take the mean of what all ranks give. `give` runs on the communication thread, where it may wait for a device
-    /// while this rank goes on.
+    /// Starts to take the mean of the numbers that all ranks give, as bytes that become the mean where they are. `give` runs on
+    /// the communication thread, where it may wait for a device while this rank goes on.
     pub fn start_mean<T: Summable>(
         &self,
-        give: impl FnOnce() -> Result<Vec<T>> + Send + 'static,
+        give: impl FnOnce() -> Result<Vec<u8>> + Send + 'static,
         part: MeanPart,
         wire: WireFormat,
-    ) -> Underway<Vec<T>> {
+    ) -> Underway<Vec<u8>> {
         match self.is_alone() {
             true => Underway::done(give()),
-            false => self.start(None, move |engine| collective::mean(engine, give()?, part, wire)),
+            false => self.start(None, move |engine| collective::mean::<T>(engine, give()?, part, wire)),
         }
     }
 
@@ -167,7 +167,7 @@ impl Group {
     pub fn reduce_scatter<T: Summable>(&self, numbers: &[T], by: Combine) -> Result<Vec<T>> {
         let numbers = numbers.to_vec();
         self.start(numbers.clone_if_alone(self), move |engine| {
-            collective::reduce_scatter(engine, &numbers, by)
+            collective::reduce_scatter(engine, numbers, by)
         })
         .wait()
     }
@@ -341,9 +341,14 @@ impl std::fmt::Debug for Group {
 
 /// The world of processes that were started together.
 #[cfg(feature = "mpi")]
-fn world_of(_: usize) -> Result<Group> {
+fn world_of(ranks: usize) -> Result<Group> {
     let make = || Ok(Box::new(crate::mpi::MpiEngine::new()?) as Box<dyn GroupEngine>);
     let (calls, membership) = Calls::start(Box::new(make))?;
+    if membership.size != ranks {
+        let why =
+            format!("it does not connect what was started together ({} vs {ranks} ranks)", membership.size);
+        return Err(GroupError::Mpi { why }.into());
+    }
     let hosts = vec![membership.host.clone()];
     let (calls, identity) = (Some(calls), identity());
     let alone = Group(Arc::new(GroupMember { membership, hosts, calls, rendezvous: None, identity }));

@@ -5,15 +5,17 @@
 //!
 //! Invariant: no call of MPI is made by another thread, except the one that ends all ranks.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use mpi::Threading;
-use mpi::datatype::{Partition, PartitionMut};
+use mpi::datatype::PartitionMut;
 use mpi::environment::Universe;
+use mpi::request::{self, Request, Scope};
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, CommunicatorCollectives, Root};
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 
-use crate::engine::{GroupEngine, Membership};
+use crate::engine::{Fold, GroupEngine, Membership, Scratch, aligned};
 use crate::error::{GroupError, Result};
 
 /// How long MPI may take to end all ranks before this process ends itself.
@@ -25,6 +27,8 @@ pub(crate) struct MpiEngine {
     _universe: Universe,
     world: SimpleCommunicator,
     membership: Membership,
+    /// What others have sent.
+    received: Scratch,
 }
 
 impl MpiEngine {
@@ -42,7 +46,25 @@ impl MpiEngine {
             local_size: local.size() as usize,
             host: mpi::environment::processor_name().unwrap_or_else(|_| "unknown".into()),
         };
-        Ok(MpiEngine { _universe: universe, world, membership })
+        Ok(MpiEngine { _universe: universe, world, membership, received: Scratch::default() })
+    }
+
+    /// Whom this rank gives to, and whom it gets from, round by round: all others, each once.
+    fn rounds(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let Membership { rank, size, .. } = self.membership;
+        (1..size).map(move |n| ((rank + n) % size, (rank + size - n) % size))
+    }
+
+    /// Gives and gets at once. Either may be nothing. Beside a backward pass this thread has work to do only now and then, so it
+    /// leaves its core to others between two looks.
+    fn swap(&self, sent: &[u8], to: usize, received: &mut [u8], from: usize) {
+        let (to, from) = (self.world.process_at_rank(to as i32), self.world.process_at_rank(from as i32));
+        request::scope(|scope| {
+            let coming = from.immediate_receive_into(scope, received);
+            let going = to.immediate_send(scope, addressed(sent));
+            until_done(coming);
+            until_done(going);
+        });
     }
 }
 
@@ -53,6 +75,22 @@ pub(crate) fn abort(code: i32) -> ! {
         std::process::abort()
     });
     SimpleCommunicator::world().abort(code)
+}
+
+/// Looks at a message in a row, before other threads get the core: some microseconds.
+const LOOKS: u32 = 100;
+
+/// Waits, and lets other threads run now and then.
+fn until_done<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
+    loop {
+        for _ in 0..LOOKS {
+            match request.test() {
+                Ok(_) => return,
+                Err(same) => request = same,
+            }
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// Where nothing is sent from. The address of an empty vector of bytes is 1, which OpenMPI takes for `MPI_IN_PLACE`.
@@ -75,8 +113,8 @@ fn counts(lengths: &[usize]) -> (Vec<i32>, Vec<i32>) {
 }
 
 impl GroupEngine for MpiEngine {
-    fn membership(&self) -> Membership {
-        self.membership.clone()
+    fn membership(&self) -> &Membership {
+        &self.membership
     }
 
     fn all_gather(&mut self, mine: &[u8], lengths: &[usize], all: &mut [u8]) -> Result<()> {
@@ -88,18 +126,30 @@ impl GroupEngine for MpiEngine {
         Ok(())
     }
 
-    fn exchange(&mut self, parts: &[u8], lengths: &[usize], all: &mut [u8]) -> Result<()> {
-        if parts.is_empty() {
-            return Ok(());
+    fn exchange(&mut self, bytes: &mut [u8], ranges: &[Range<usize>], fold: Fold<'_>) -> Result<()> {
+        let own = self.membership.rank;
+        let (len, room) = (ranges[own].len(), aligned(ranges[own].len()));
+        let mut received = std::mem::take(&mut self.received);
+        let others = received.sized(room * (ranges.len() - 1));
+        // Those of this rank have no place there.
+        let place = |rank: usize| room * (rank - usize::from(rank > own));
+        for (to, from) in self.rounds() {
+            self.swap(&bytes[ranges[to].clone()], to, &mut others[place(from)..][..len], from);
         }
-        let mut nothing = [0];
-        let all = if all.is_empty() { &mut nothing[..0] } else { all };
-        let (out, out_starts) = counts(lengths);
-        let (own, own_starts) = counts(&vec![lengths[self.membership.rank]; lengths.len()]);
-        self.world.all_to_all_varcount_into(
-            &Partition::new(parts, out, out_starts),
-            &mut PartitionMut::new(all, own, own_starts),
-        );
+        let parts: Vec<&[u8]> =
+            (0..ranges.len()).filter(|&rank| rank != own).map(|rank| &others[place(rank)..][..len]).collect();
+        fold(&mut bytes[ranges[own].clone()], &parts);
+        self.received = received;
+        Ok(())
+    }
+
+    fn spread(&mut self, bytes: &mut [u8], ranges: &[Range<usize>]) -> Result<()> {
+        let own = &ranges[self.membership.rank];
+        for (to, from) in self.rounds() {
+            let parts = bytes.get_disjoint_mut([own.clone(), ranges[from].clone()]);
+            let [mine, theirs] = parts.expect("ranges of ranks are apart");
+            self.swap(mine, to, theirs, from);
+        }
         Ok(())
     }
 

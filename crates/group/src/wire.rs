@@ -11,22 +11,25 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 
 use crate::collective::{Combine, combine, share};
-use crate::engine::GroupEngine;
+use crate::engine::{GroupEngine, Membership};
 use crate::error::Result;
 
 /// Where the largest number of a share goes: 2 to this power, or up to twice that.
 const PLACE: i32 = 14;
 /// Bytes of a scale.
 const SCALE: usize = 4;
+/// Numbers that are packed together, so that they stay in the cache.
+const TOGETHER: usize = 1024;
 
-/// The mean of all ranks' numbers, on every rank.
-pub(crate) fn all_reduce(engine: &mut dyn GroupEngine, numbers: &mut [f32]) -> Result<()> {
-    let mine = share_of_mean(engine, numbers)?;
-    let size = engine.membership().size;
+/// The mean of all ranks' numbers, on every rank, in place.
+pub(crate) fn mean(engine: &mut dyn GroupEngine, numbers: &mut [f32]) -> Result<()> {
+    mean_of_share(engine, numbers)?;
+    let Membership { rank, size, .. } = *engine.membership();
     let len = numbers.len();
     let lengths = lengths(len, size);
-    let mut all = vec![0; lengths.iter().sum()];
-    engine.all_gather(&packed(&mine), &lengths, &mut all)?;
+    let (mut mine, mut all) = (Vec::with_capacity(lengths[rank]), vec![0; lengths.iter().sum()]);
+    pack(&numbers[share(len, size, rank)], &mut mine);
+    engine.all_gather(&mine, &lengths, &mut all)?;
     let mut rest = &all[..];
     for (rank, length) in lengths.into_iter().enumerate() {
         let (part, more) = rest.split_at(length);
@@ -36,24 +39,29 @@ pub(crate) fn all_reduce(engine: &mut dyn GroupEngine, numbers: &mut [f32]) -> R
     Ok(())
 }
 
-/// This rank's share of the mean.
-pub(crate) fn share_of_mean(engine: &mut dyn GroupEngine, numbers: &[f32]) -> Result<Vec<f32>> {
-    let place = engine.membership();
-    let lengths = lengths(numbers.len(), place.size);
-    let mut parts = Vec::with_capacity(lengths.iter().sum());
-    for rank in 0..place.size {
-        parts.extend_from_slice(&packed(&numbers[share(numbers.len(), place.size, rank)]));
+/// The mean in this rank's share of the numbers, in place.
+pub(crate) fn mean_of_share(engine: &mut dyn GroupEngine, numbers: &mut [f32]) -> Result<()> {
+    let Membership { rank: own, size, .. } = *engine.membership();
+    let len = numbers.len();
+    let mut parts = Vec::with_capacity(lengths(len, size).iter().sum());
+    let mut ranges = Vec::with_capacity(size);
+    for rank in 0..size {
+        let from = parts.len();
+        pack(&numbers[share(len, size, rank)], &mut parts);
+        ranges.push(from..parts.len());
     }
-    let mine = share(numbers.len(), place.size, place.rank).len();
-    let mut found = vec![0; lengths[place.rank] * place.size];
-    engine.exchange(&parts, &lengths, &mut found)?;
-    let mut all = vec![0.0; mine * place.size];
-    for (rank, part) in found.chunks(lengths[place.rank]).enumerate() {
-        unpack(part, &mut all[rank * mine..][..mine]);
-    }
-    let mut mean = vec![0.0; mine];
-    combine(&all, &mut mean, Combine::Mean, place.size);
-    Ok(mean)
+    let mean = &mut numbers[share(len, size, own)];
+    engine.exchange(&mut parts, &ranges, &mut |mine, others| {
+        unpack(mine, mean);
+        let unpacked = |part: &&[u8]| {
+            let mut numbers = vec![0.0; mean.len()];
+            unpack(part, &mut numbers);
+            numbers
+        };
+        let others: Vec<Vec<f32>> = others.iter().map(unpacked).collect();
+        let others: Vec<&[f32]> = others.iter().map(Vec::as_slice).collect();
+        combine(mean, &others, own, Combine::Mean);
+    })
 }
 
 /// Bytes that go to each rank.
@@ -61,20 +69,18 @@ fn lengths(len: usize, size: usize) -> Vec<usize> {
     (0..size).map(|rank| SCALE + 2 * share(len, size, rank).len()).collect()
 }
 
-/// The scale of some numbers, and the numbers times it.
-fn packed(numbers: &[f32]) -> Vec<u8> {
+/// Appends the scale of some numbers, and the numbers times it.
+fn pack(numbers: &[f32], bytes: &mut Vec<u8>) {
     let scale = scale_of(numbers);
-    let mut halves = vec![f16::ZERO; numbers.len()];
-    if scale == 1.0 {
-        halves.convert_from_f32_slice(numbers);
-    } else {
-        let scaled: Vec<f32> = numbers.iter().map(|number| number * scale).collect();
-        halves.convert_from_f32_slice(&scaled);
-    }
-    let mut bytes = Vec::with_capacity(SCALE + 2 * numbers.len());
     bytes.extend_from_slice(&scale.to_ne_bytes());
-    bytes.extend_from_slice(bytemuck::cast_slice(&halves));
-    bytes
+    let (mut scaled, mut halves) = ([0.0; TOGETHER], [f16::ZERO; TOGETHER]);
+    for numbers in numbers.chunks(TOGETHER) {
+        let (scaled, halves) = (&mut scaled[..numbers.len()], &mut halves[..numbers.len()]);
+        // Times 1 changes nothing.
+        scaled.iter_mut().zip(numbers).for_each(|(scaled, number)| *scaled = number * scale);
+        halves.convert_from_f32_slice(scaled);
+        bytes.extend_from_slice(bytemuck::cast_slice(halves));
+    }
 }
 
 /// The power of two by which numbers are multiplied.
@@ -85,15 +91,16 @@ fn scale_of(numbers: &[f32]) -> f32 {
     if largest == 0 || exponent == 128 { 1.0 } else { 2f32.powi((PLACE - exponent).min(126)) }
 }
 
-/// The numbers that [`packed`] made bytes of.
+/// The numbers that [`pack`] made bytes of.
 fn unpack(bytes: &[u8], into: &mut [f32]) {
-    let (scale, halves) = bytes.split_at(SCALE);
-    let scale = f32::from_ne_bytes(scale.try_into().expect("four bytes"));
-    // Copied, as bytes need not be aligned.
-    let halves: Vec<f16> = bytemuck::pod_collect_to_vec(halves);
-    halves.convert_to_f32_slice(into);
-    if scale != 1.0 {
-        let factor = scale.recip();
+    let (scale, rest) = bytes.split_at(SCALE);
+    let factor = f32::from_ne_bytes(scale.try_into().expect("four bytes")).recip();
+    let mut halves = [f16::ZERO; TOGETHER];
+    for (bytes, into) in rest.chunks(2 * TOGETHER).zip(into.chunks_mut(TOGETHER)) {
+        let halves = &mut halves[..into.len()];
+        // Copied, as bytes need not be aligned.
+        bytemuck::cast_slice_mut(halves).copy_from_slice(bytes);
+        halves.convert_to_f32_slice(into);
         into.iter_mut().for_each(|number| *number *= factor);
     }
 }
@@ -101,6 +108,12 @@ fn unpack(bytes: &[u8], into: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn packed(numbers: &[f32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        pack(numbers, &mut bytes);
+        bytes
+    }
 
     /// As the module says it, for numbers of very different sizes.
     #[test]

@@ -1,12 +1,12 @@
 //! All collectives, for odd lengths, several dtypes and one to four ranks: between threads, and over MPI where this is
 //! built with it.
 
-use bytemuck::Zeroable;
+use bytemuck::{Zeroable, cast_slice, pod_collect_to_vec};
 use farad_group::{Combine, Group, GroupError, MeanPart, Summable, WireFormat, share};
 use half::f16;
 
-/// Lengths that divide evenly, unevenly and not at all, below and above what is reduced in one move.
-const LENGTHS: [usize; 7] = [0, 1, 2, 3, 7, 1_021, 70_001];
+/// Lengths that divide evenly, unevenly and not at all, below and above what is reduced in one move, and in several pieces.
+const LENGTHS: [usize; 7] = [0, 1, 2, 3, 7, 1_021, 140_003];
 
 /// What every rank checks, by the table of dtypes.
 fn check_all(group: &Group) {
@@ -127,8 +127,14 @@ fn means(group: &Group) {
     let (rank, size) = (group.rank(), group.size());
     let number = |rank: usize, n: usize| (element(rank, n) as f32 - 40.0) * 1.7e-6 / (1.0 + n as f32);
     for len in [0, 5, 1_500, 70_001] {
-        let give = move || Ok((0..len).map(|n| number(rank, n)).collect::<Vec<f32>>());
-        let whole = |wire| group.start_mean(give, MeanPart::Whole, wire).wait().expect("a mean");
+        let give = move || {
+            let numbers: Vec<f32> = (0..len).map(|n| number(rank, n)).collect();
+            Ok(cast_slice(&numbers).to_vec())
+        };
+        let mean = |part, wire| -> Vec<f32> {
+            pod_collect_to_vec(&group.start_mean::<f32>(give, part, wire).wait().expect("a mean"))
+        };
+        let whole = |wire| mean(MeanPart::Whole, wire);
         let (full, half) = (whole(WireFormat::Full), whole(WireFormat::Half));
         let largest = full.iter().fold(0f32, |most, number| most.max(number.abs())).max(1.7e-6 * 97.0);
         for (n, (full, half)) in full.iter().zip(&half).enumerate() {
@@ -139,14 +145,13 @@ fn means(group: &Group) {
         }
         let bits = half.iter().map(|number| u64::from(number.to_bits())).collect::<Vec<_>>();
         assert!(group.all_gather(&bits).expect("bits").iter().all(|other| *other == bits));
-        let part = group.start_mean(give, MeanPart::Share, WireFormat::Full).wait().expect("a share");
+        let part = mean(MeanPart::Share, WireFormat::Full);
         assert_eq!(part, full[share(len, size, rank)]);
         // A share is not sent again, so it is rounded once less.
-        let part = group.start_mean(give, MeanPart::Share, WireFormat::Half).wait().expect("a share");
+        let part = mean(MeanPart::Share, WireFormat::Half);
         assert_eq!(part.len(), share(len, size, rank).len());
     }
-    let failed =
-        group.start_mean(|| Err::<Vec<f32>, _>(GroupError::Empty.into()), MeanPart::Whole, WireFormat::Full);
+    let failed = group.start_mean::<f32>(|| Err(GroupError::Empty.into()), MeanPart::Whole, WireFormat::Full);
     assert!(failed.wait().is_err(), "what cannot be given is an error");
 }
 

@@ -20,11 +20,11 @@ use std::time::Duration;
 
 use farad::Device;
 use farad::devices::AdapterKind;
-use farad::group::{Group, share};
+use farad::group::{Combine, Group, share};
 use farad::run::{Run, count, counted};
 use farad::train::Watcher;
 use farad_circuit::repair::{
-    self as search, Circuits, Proposal, RepairTask, Repaired, SearchOptions, StartingGrid,
+    self as search, Circuits, Proposal, RepairTask, Repaired, SearchOptions, SearchPeers, StartingGrid,
 };
 use farad_circuit::{Automaton, Circuit, WorkProgress};
 use serde::{Deserialize, Serialize};
@@ -170,10 +170,31 @@ struct Searcher<'a> {
     task: RepairTask,
     device: &'a Device,
     tallies: Vec<CandidateTally>,
+    /// The ranks that search for the same circuit, if several do.
+    peers: Option<PeersOfGroup>,
+}
+
+/// The ranks of a group, as a search sees them.
+struct PeersOfGroup(Group);
+
+impl SearchPeers for PeersOfGroup {
+    fn place(&self) -> (usize, usize) {
+        (self.0.rank(), self.0.size())
+    }
+
+    fn texts(
+        &self,
+        mine: &str,
+    ) -> std::result::Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.0.all_texts(mine)?)
+    }
 }
 
 impl Searcher<'_> {
     fn search(&mut self, circuits: &Circuits, options: &SearchOptions) -> Result<Repaired> {
+        if let Some(peers) = &self.peers {
+            return Ok(search::repair_among(circuits, &self.task, options, peers)?);
+        }
         let device = Some(self.device).filter(|device| device.is_gpu());
         match device.and_then(|device| DeviceEvaluator::new(&self.task, device)) {
             None => Ok(search::repair(circuits, &self.task, options)?),
@@ -212,8 +233,9 @@ pub fn repair(
     repair_in(&Group::alone(), run, effort, which, device, watcher)
 }
 
-/// The same by several ranks, which can all read the run. Each takes its share of the circuits; the first one writes. A search
-/// that time does not cut finds the same on any number of ranks.
+/// The same by several ranks, which can all read the run. Each takes its share of the circuits. If there are fewer circuits than
+/// ranks, all search for one circuit after the other, each with its share of the chains of candidates; on GPUs and where networks
+/// are trained again they do not. The first one writes. A search that time does not cut finds the same on any number of ranks.
 pub fn repair_in(
     group: &Group,
     run: &Run,
@@ -228,10 +250,13 @@ pub fn repair_in(
     let learned = LearnedAutomata::of(run)?;
     let configuration = &learned.configuration;
     let task = task(&configuration.recipe, &configuration.settings);
-    let mut searcher = Searcher { task, device, tallies: vec![] };
+    let together = search_together(group, learned.circuits.len(), effort, device)?;
+    let peers = together.then(|| PeersOfGroup(group.clone()));
+    let mut searcher = Searcher { task, device, tallies: vec![], peers };
     let school = School { recipe: &configuration.recipe, settings: &configuration.settings, device };
     let proposals = proposals::learned(run, &learned)?;
-    let own = share(learned.circuits.len(), group.size(), group.rank());
+    let count = learned.circuits.len();
+    let own = if together { 0..count } else { share(count, group.size(), group.rank()) };
     let (mut found_here, all) = (Vec::new(), own.len() as u64);
     for (n, circuit) in learned.circuits.iter().enumerate().skip(own.start).take(own.len()) {
         watcher.advanced((n - own.start) as u64, all, &format!("repairing seed {}", circuit.seed));
@@ -254,6 +279,7 @@ pub fn repair_in(
             let texts = texts(circuit, &found, [before, after, of]);
             match group.is_alone() {
                 true => write(run, circuit.seed, &texts)?,
+                false if together && !group.is_first() => {}
                 false => found_here.push((circuit.seed, texts)),
             }
         }
@@ -270,6 +296,14 @@ pub fn repair_in(
     watcher.advanced(all, all, "repaired");
     searcher.words().into_iter().for_each(|words| watcher.say(&words));
     Ok(())
+}
+
+/// Whether all ranks search for the same circuit.
+fn search_together(group: &Group, circuits: usize, effort: &Effort, device: &Device) -> Result<bool> {
+    let can = circuits < group.size() && !effort.again && !device.is_gpu();
+    let mut all = [u32::from(can)];
+    group.all_reduce(&mut all, Combine::Min)?;
+    Ok(all[0] == 1)
 }
 
 /// Searches for a better circuit of one seed.

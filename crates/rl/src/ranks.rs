@@ -6,10 +6,11 @@
 //!
 //! Invariant: results are those of one rank with all worlds, up to the rounding of sums over ranks. Start at [`WorldShare`].
 
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use farad::group::{Group, share};
-use farad::run::Picture;
+use farad::run::{Picture, counted};
 use farad::{Device, Result, Tensor, TrainError};
 
 use crate::environment::{Actions, Environment, Transition};
@@ -77,7 +78,11 @@ impl WorldShare {
     pub fn all(&self, group: &Group, own: &[&Tensor]) -> Result<Vec<Tensor>> {
         Tensor::compute_all(own)?;
         let numbers = own.iter().map(|t| t.to_vec::<f32>()).collect::<Result<Vec<_>>>()?;
-        let found = group.all_gather(&numbers.concat())?;
+        let numbers = numbers.concat();
+        let found = match own.first() {
+            Some(first) => first.device().waiting_for_others(|| group.all_gather(&numbers))?,
+            None => return Ok(vec![]),
+        };
         let mut at = vec![0; found.len()];
         let mut all = Vec::with_capacity(own.len());
         for tensor in own {
@@ -158,6 +163,13 @@ impl Environment for SharedWorlds<'_> {
     fn draw(&self, state: &[f32]) -> Option<Picture> {
         self.environment.draw(state)
     }
+}
+
+/// A file in a line that differs where its bytes do.
+pub(crate) fn fingerprint(bytes: &[u8]) -> String {
+    let mut sum = DefaultHasher::new();
+    sum.write(bytes);
+    format!("{} with checksum {:016x}", counted(bytes.len(), "byte"), sum.finish())
 }
 
 /// The ranks of an algorithm.

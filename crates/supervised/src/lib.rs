@@ -68,7 +68,7 @@ pub use training::{Pace, SupervisedProgress, SupervisedSummary, Training};
 pub use unseen::{HitCount, SampleOrigin, Unseen, picture_sample};
 
 use farad_data::DataLoader;
-use farad_group::Group;
+use farad_group::{Combine, Group};
 use farad_nn::layers::{Layer, Module};
 use farad_nn::optim::Optimizer;
 use farad_nn::optim::schedule::Schedule;
@@ -182,6 +182,22 @@ impl Fit {
         self.step_weighted(x, y, 1.0)
     }
 
+    /// How much this rank's share of a batch counts among those of all ranks. `share` is [`DataLoader::weight`]. Where classes
+    /// count differently, that is the part of the weights which its samples have.
+    pub fn weight_in(&self, group: &Group, y: &Tensor, share: f64) -> Result<f64> {
+        let Some(weights) = self.class_weights.as_ref().filter(|_| !group.is_alone()) else {
+            return Ok(share);
+        };
+        // Who has too few samples has one of another.
+        let own = match share {
+            0.0 => 0.0,
+            _ => weights.index_select(0, y).sum().item()?,
+        };
+        let mut all = [own];
+        y.device().waiting_for_others(|| group.all_reduce(&mut all, Combine::Sum))?;
+        Ok(if all[0] > 0.0 { f64::from(own / all[0]) * group.size() as f64 } else { share })
+    }
+
     /// One step on this rank's share of a batch, whose loss is multiplied by [`DataLoader::weight`].
     #[track_caller]
     pub fn step_weighted(&mut self, x: &Tensor, y: &Tensor, weight: f64) -> Result<Tensor> {
@@ -195,7 +211,8 @@ impl Fit {
                 None => self.task.loss(&said, y),
             }
         });
-        let loss = if weight == 1.0 { loss } else { loss * weight };
+        // A number of the run: it may be another one in every step.
+        let loss = if weight == 1.0 { loss } else { &loss * Tensor::number(weight, loss.device()) };
         self.optimizer.step(&loss)?;
         self.steps += 1;
         Ok(loss)

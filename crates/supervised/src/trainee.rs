@@ -159,6 +159,7 @@ impl Trainee for Network {
             BatchFeed::Batches(batches) => batches.weight(),
             _ => 1.0,
         };
+        let weight = self.fit.weight_in(&self.group, &y, weight)?;
         self.fit.step_weighted(&x, &y, weight)
     }
 

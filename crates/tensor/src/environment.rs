@@ -40,6 +40,8 @@ pub struct EnvironmentVariables {
     pub ranks: Option<usize>,
     /// Which of these it is.
     pub rank: Option<usize>,
+    /// How many tasks `srun` started together without connecting them, if this is the first of several.
+    pub unconnected: Option<usize>,
 }
 
 /// The words that `FARAD_DEBUG` knows.
@@ -87,6 +89,13 @@ fn ranks(get: impl Fn(&str) -> Option<String>) -> Option<usize> {
     first_number(&RANKS, &get).or_else(slurm)
 }
 
+/// How many tasks Slurm started together that nothing connects, if this is the first of several: `srun` without `--mpi`.
+fn unconnected(get: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    let tasks = first_number(&["SLURM_STEP_NUM_TASKS"], &get)?;
+    let is_first = first_number(&["SLURM_PROCID"], &get) == Some(0);
+    (tasks > 1 && is_first && ranks(&get).is_none()).then_some(tasks)
+}
+
 /// The environment as it was at first use.
 pub static ENVIRONMENT: LazyLock<EnvironmentVariables> = LazyLock::new(|| {
     let debug = std::env::var("FARAD_DEBUG").unwrap_or_default();
@@ -118,6 +127,7 @@ pub static ENVIRONMENT: LazyLock<EnvironmentVariables> = LazyLock::new(|| {
         token: std::env::var("FARAD_TOKEN").ok(),
         ranks: ranks(|name| std::env::var(name).ok()),
         rank: first_number(&RANK, |name| std::env::var(name).ok()),
+        unconnected: unconnected(|name| std::env::var(name).ok()),
     }
 });
 
@@ -136,6 +146,15 @@ mod tests {
         // A script of eight tasks is no rank itself.
         assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "8")]), None);
         assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "8"), ("PMIX_RANK", "3")]), Some(8));
+        let apart = |set: &[(&str, &str)]| {
+            unconnected(|name| set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.to_string()))
+        };
+        let [tasks, first, second] =
+            [("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "0"), ("SLURM_PROCID", "1")];
+        assert_eq!(apart(&[tasks, first]), Some(8));
+        assert_eq!(apart(&[tasks, second]), None);
+        assert_eq!(apart(&[tasks, first, ("PMIX_RANK", "0")]), None);
+        assert_eq!(apart(&[("SLURM_STEP_NUM_TASKS", "1"), first]), None);
     }
 
     #[test]

@@ -206,6 +206,11 @@ pub trait Trainee {
         false
     }
 
+    /// Whether the losses are the same on all ranks already, and need not be put together.
+    fn is_same(&self) -> bool {
+        false
+    }
+
     /// Gives all ranks that train together the weights of the first. All of them are asked before the first step of a
     /// process.
     fn synchronize(&mut self) -> Result<()> {

@@ -98,7 +98,7 @@ pub(super) struct SearchChain {
     /// The cell with the lowest energy of this epoch.
     coldest: (f64, CellCircuit),
     /// Gates of the current cell.
-    gates: usize,
+    pub(super) gates: usize,
     /// What happens from a single start, for terms.
     record: Option<(Tape, Record)>,
     /// Candidates that wait for their scores.

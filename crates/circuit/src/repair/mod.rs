@@ -25,6 +25,7 @@ mod evaluator;
 mod exam;
 mod layout;
 mod moves;
+mod peers;
 mod random;
 mod tape;
 mod task;
@@ -42,6 +43,7 @@ pub use classifier::{
 };
 pub use evaluator::{CandidateChannels, CandidateScore, EarlyStop, Evaluator, Job, Processor, Wrong};
 pub use moves::Proposal;
+pub use peers::SearchPeers;
 pub use tape::{Literal, Tape, TapeGate};
 pub use task::{RepairTask, StartingGrid};
 
@@ -50,6 +52,7 @@ use crate::error::Result;
 use crate::progress::{WorkPart, WorkProgress};
 use bench::Bench;
 use chain::{Champion, Crew, Ground, SearchChain};
+use peers::{is_own, mirrored};
 use random::SplitMix;
 
 /// Starts that decide whether a circuit is right, if they are random.
@@ -175,7 +178,18 @@ pub struct Circuits<'a> {
 /// Searches for a circuit that does a task, from one that nearly does. Every chain evaluates its own candidates
 /// on the CPU.
 pub fn repair(circuit: &Circuits, task: &RepairTask, options: &SearchOptions) -> Result<Repaired> {
-    search(circuit, task, options, None)
+    search(circuit, task, options, None, None)
+}
+
+/// The same by several processes together, each with its share of the chains. All of them get the same result. It is that of
+/// one process unless time cuts the search.
+pub fn repair_among(
+    circuit: &Circuits,
+    task: &RepairTask,
+    options: &SearchOptions,
+    peers: &dyn SearchPeers,
+) -> Result<Repaired> {
+    search(circuit, task, options, None, Some(peers))
 }
 
 /// The same with one evaluator for all chains, which scores all their proposals at once.
@@ -185,7 +199,7 @@ pub fn repair_with(
     options: &SearchOptions,
     evaluator: Box<dyn Evaluator>,
 ) -> Result<Repaired> {
-    search(circuit, task, options, Some(evaluator))
+    search(circuit, task, options, Some(evaluator), None)
 }
 
 fn search(
@@ -193,6 +207,7 @@ fn search(
     task: &RepairTask,
     options: &SearchOptions,
     evaluator: Option<Box<dyn Evaluator>>,
+    peers: Option<&dyn SearchPeers>,
 ) -> Result<Repaired> {
     circuit.learned.check()?;
     circuit.simplified.map_or(Ok(()), Automaton::check)?;
@@ -208,17 +223,20 @@ fn search(
     let mut right: Vec<Champion> = vec![];
     let mut round = 0u64;
     let cut = loop {
+        let is_over = mirrored(peers, &mut crews, is_over())?;
         let done = tried(&crews);
         let last = right_after.map_or(options.candidates, |right: u64| options.after(right));
         if done >= last {
             break false;
         }
-        if is_over() {
+        if is_over {
             break true;
         }
         tell(options, done, began, best(&crews));
         let slices = slices(&crews, last - done);
-        crews.par_iter_mut().zip(slices).for_each(|(crew, slice)| crew.advance(slice, deadline));
+        let own = crews.par_iter_mut().zip(slices).enumerate().filter(|(n, _)| is_own(peers, *n));
+        own.for_each(|(_, (crew, slice))| crew.advance(slice, deadline));
+        mirrored(peers, &mut crews, false)?;
         let champion = best(&crews).clone();
         if champion.wrong == 0 {
             let is_first = right_after.is_none();
@@ -227,9 +245,16 @@ fn search(
             if right.last().is_none_or(|last| champion.rank() < last.rank()) {
                 right.push(champion.clone());
             }
-            follow(&mut crews, &starts, &grounds, &champion, round.is_multiple_of(MEETING));
-            if is_first || round.is_multiple_of(MEETING) {
-                crews.par_iter_mut().for_each(Crew::merge);
+            let meet = round.is_multiple_of(MEETING);
+            let mut own: Vec<&mut Crew> = crews
+                .iter_mut()
+                .enumerate()
+                .filter(|(n, _)| is_own(peers, *n))
+                .map(|(_, crew)| crew)
+                .collect();
+            follow(&mut own, &starts, &grounds, &champion, meet);
+            if is_first || meet {
+                own.into_par_iter().for_each(Crew::merge);
             }
         }
     };
@@ -305,7 +330,13 @@ fn slices(crews: &[Crew], left: u64) -> Vec<u64> {
 
 /// Chains that are not right yet continue from one that is. When chains exchange circuits, those far behind do
 /// too. A chain that started with nothing continues on its own: what it finds is small.
-fn follow(crews: &mut [Crew], starts: &[ChainStart], grounds: &[Ground], champion: &Champion, meet: bool) {
+fn follow(
+    crews: &mut [&mut Crew],
+    starts: &[ChainStart],
+    grounds: &[Ground],
+    champion: &Champion,
+    meet: bool,
+) {
     let behind =
         |other: &Champion| other.wrong > 0 || meet && other.gates > champion.gates + champion.gates / 16;
     for Crew { chains, evaluator } in crews {

@@ -46,7 +46,8 @@ Language models:
   farad train lm --from models/qwen2-instruct --lora 16 --data chats.jsonl      adapters; only answers count
 
 Several processes (needs a build with the feature mpi):
-  mpirun -n 4 farad train mnist          networks, language models and logic networks, on one machine or many
+  mpirun -n 4 farad train mnist          networks, logic networks, language models, PPO, evolution and automata,
+                                         on one machine or many
 
 A run is a folder: config.toml, log.csv, events.jsonl, checkpoint.safetensors, circuits/, plots/ and
 report.md. Ctrl-C saves and ends with exit code 130; --resume goes on with the same bits.

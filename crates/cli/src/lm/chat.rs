@@ -13,6 +13,7 @@ use crate::look;
 
 /// Answers lines until there are no more.
 pub fn run(options: &ChatOptions) -> Result<()> {
+    crate::ranks::one_process("chat")?;
     let talk = options.output.talk();
     let speaker = Speaker::open(options.run.as_deref(), &options.weights, &options.device, (1, talk))?;
     let mut conversation = Conversation::new(&speaker, options)?;

@@ -84,7 +84,12 @@ fn report(text: &str) -> String {
             true => line.trim_end_matches('|').rsplit_once('|').map_or(line, |(rest, _)| rest),
             false => line,
         };
-        kept += &without_durations(line);
+        // The room that a row leaves free depends on the longest, which may have been one of those.
+        let line = without_durations(line);
+        match line.starts_with('|') {
+            true => kept += &line.replace('-', "").split_whitespace().collect::<Vec<_>>().join(" "),
+            false => kept += &line,
+        }
         kept.push('\n');
     }
     kept.replace("whole", "RUN").replace("broken", "RUN")

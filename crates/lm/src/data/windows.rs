@@ -56,9 +56,24 @@ impl Windows {
         Ok(self)
     }
 
-    /// What the loss of a batch is multiplied by, so that the mean over ranks is the mean over the batch.
-    pub fn weight(&self, group: &Group) -> f64 {
-        (self.own.len() * group.size()) as f64 / self.whole as f64
+    /// What the loss of batch `n` is multiplied by, so that the mean over ranks is the mean over the batch: over all targets that
+    /// count.
+    pub fn weight(&self, group: &Group, n: u64) -> f64 {
+        if group.is_alone() {
+            return 1.0;
+        }
+        let (own, all) = match self.is_marked() {
+            false => (self.own.len(), self.whole),
+            true => {
+                let starts = self.all_starts(n);
+                let counted = |starts: &[usize]| -> usize {
+                    starts.iter().map(|start| self.tokens.counted(start + 1, self.context)).sum()
+                };
+                (counted(&starts[self.own.clone()]), counted(&starts))
+            }
+        };
+        // Where nothing counts there is nothing to weigh.
+        if all == 0 { 1.0 } else { (own * group.size()) as f64 / all as f64 }
     }
 
     /// Whether only some targets count; the others are [`IGNORED`](super::IGNORED).
@@ -75,11 +90,14 @@ impl Windows {
         Ok(self.tokens.pairs(&windows))
     }
 
-    /// Where the windows of a batch begin.
+    /// Where the windows of a batch begin: those of this rank.
     fn starts(&self, n: u64) -> Vec<usize> {
+        self.all_starts(n)[self.own.clone()].to_vec()
+    }
+
+    fn all_starts(&self, n: u64) -> Vec<usize> {
         let mut random = Random::at(self.seed, STREAM, n);
-        let all = (0..self.whole).map(|_| random.below(self.tokens.len() - self.context));
-        all.collect::<Vec<usize>>()[self.own.clone()].to_vec()
+        (0..self.whole).map(|_| random.below(self.tokens.len() - self.context)).collect()
     }
 
     fn gathered(&mut self, held: &Tensor, n: u64) -> Result<Tensor> {
@@ -157,5 +175,50 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    /// The mean over ranks is the mean over all targets that count, however they lie.
+    #[test]
+    fn shares_count_as_much_as_their_targets() {
+        let path = std::env::temp_dir().join(format!("farad-windows-marked-{}", std::process::id()));
+        // Above 100 a token counts: few do, all of them in one half.
+        let numbers: Vec<u32> = (0..60).map(|n| if n > 30 && n % 4 < 2 { 100 + n } else { n }).collect();
+        std::fs::write(&path, TokenFile::encoded(&numbers, 200)).expect("writes");
+        let tokens =
+            Tokens::marked(TokenFile::open(&path, 200).expect("opens"), 100, &Device::cpu()).expect("fits");
+        std::fs::remove_file(&path).expect("removes");
+        let mut found = vec![];
+        std::thread::scope(|scope| {
+            let ranks: Vec<_> = Group::threads(2)
+                .expect("ranks")
+                .into_iter()
+                .map(|group| {
+                    let windows = Windows::new(&tokens, "text", 3, 6, 7).expect("long enough");
+                    scope.spawn(move || {
+                        let mut own = windows.shard(&group).expect("a share");
+                        (0..9)
+                            .map(|n| {
+                                let (_, y) = own.batch(n).expect("a batch");
+                                let y = y.to_vec::<i32>().expect("reads");
+                                let counted =
+                                    y.iter().filter(|&&token| token != crate::data::IGNORED).count();
+                                (own.weight(&group, n), counted)
+                            })
+                            .collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            found = ranks.into_iter().map(|rank| rank.join().expect("no panic")).collect();
+        });
+        let mut uneven = 0;
+        for (first, second) in found[0].iter().zip(&found[1]) {
+            let all = first.1 + second.1;
+            for (weight, counted) in [first, second] {
+                let wanted = if all == 0 { 1.0 } else { (2 * counted) as f64 / all as f64 };
+                assert_eq!(*weight, wanted, "{counted} of {all} count");
+            }
+            uneven += usize::from(first.1 != 2 * second.1);
+        }
+        assert!(uneven > 3, "targets that count lie evenly");
     }
 }

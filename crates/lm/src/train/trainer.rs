@@ -152,14 +152,15 @@ impl Trainer {
 
     fn loss(&mut self, batch: u64) -> Result<Tensor> {
         let device = self.windows.device().clone();
-        let weight = self.windows.weight(&self.group);
+        let weight = self.windows.weight(&self.group, batch);
         device.recording(|| {
             let (x, y) = self.windows.batch(batch)?;
             let loss = self.precision.scope(|| match self.windows.is_marked() {
                 true => self.model.loss_of_marked(&x, &y),
                 false => self.model.loss(&x, &y),
             });
-            Ok(if weight == 1.0 { loss } else { loss * weight })
+            // A number of the run: where only some targets count it is another one in every batch.
+            Ok(if weight == 1.0 { loss } else { loss * Tensor::number(weight, &device) })
         })
     }
 

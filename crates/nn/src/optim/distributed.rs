@@ -10,7 +10,7 @@
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
 
-use farad_group::{Group, MeanPart, Summable, Underway, WireFormat};
+use farad_group::{Group, MeanPart, Underway, WireFormat};
 use farad_ir::{DType, NodeId, Op};
 
 use super::buckets::{self, Bucket};
@@ -58,6 +58,8 @@ pub(super) struct Distributed {
     pub shard: Option<Shard>,
     /// Whole moments on the host: restored ones before they are cut, and gathered ones for the next checkpoint.
     pub held: HeldMoments,
+    /// Where the mean gradients of a step were put together, for the next one: new memory takes time.
+    pub whole: Vec<u8>,
 }
 
 /// Whole moments on the host.
@@ -83,33 +85,8 @@ impl Hash for GradientProgram<'_> {
     }
 }
 
-/// A bucket that is on its way.
-enum ReducingBucket {
-    F32(Underway<Vec<f32>>),
-    F64(Underway<Vec<f64>>),
-}
-
-impl ReducingBucket {
-    fn start(group: &Group, read: Read, dtype: DType, part: MeanPart, wire: WireFormat) -> ReducingBucket {
-        match dtype {
-            DType::F64 => ReducingBucket::F64(group.start_mean(move || numbers(read), part, wire)),
-            _ => ReducingBucket::F32(group.start_mean(move || numbers(read), part, wire)),
-        }
-    }
-
-    fn wait(self) -> Result<Vec<u8>> {
-        Ok(match self {
-            ReducingBucket::F32(underway) => bytemuck::cast_slice(&underway.wait()?).to_vec(),
-            ReducingBucket::F64(underway) => bytemuck::cast_slice(&underway.wait()?).to_vec(),
-        })
-    }
-}
-
-/// What a read gives, as numbers. Waits for the device.
-fn numbers<T: Summable>(read: Read) -> Result<Vec<T>> {
-    // Copied, as bytes need not be aligned as numbers are.
-    Ok(bytemuck::pod_collect_to_vec(&read.wait()?))
-}
+/// A bucket on its way: the bytes of its mean.
+type ReducingBucket = Underway<Vec<u8>>;
 
 impl Flat {
     /// A step with the mean gradients of all ranks.
@@ -129,9 +106,9 @@ impl Flat {
         if self.ranks().is_sharded() {
             return self.update_shard(rules, &parts, scaled, values, device, location);
         }
-        let whole = self.put_together(&parts)?;
+        let whole = self.put_together(parts)?;
         let reduced = DeviceArray::from_bytes(device, self.dtype()?, &whole, REDUCED, location)?;
-        drop((parts, whole));
+        self.ranks_mut().whole = whole;
         self.update(rules, &StepSource::Reduced { gradients: &reduced, scaled }, values, device, location)
     }
 
@@ -165,7 +142,13 @@ impl Flat {
         let (dtype, layout, ranks) = (self.dtype()?, &self.layout, self.ranks());
         let Distributed { group, options, buckets, .. } = ranks;
         let part = if ranks.is_sharded() { MeanPart::Share } else { MeanPart::Whole };
-        let start = |read: Read| ReducingBucket::start(group, read, dtype, part, options.wire);
+        let start = |read: Read| -> ReducingBucket {
+            let give = move || Ok(read.wait()?);
+            match dtype {
+                DType::F64 => group.start_mean::<f64>(give, part, options.wire),
+                _ => group.start_mean::<f32>(give, part, options.wire),
+            }
+        };
         // Sums inside the program go through the same thread, so all ranks must make these calls in the same order.
         let overlaps = options.overlaps && !step.has_custom(SUM_OVER_RANKS);
         let (mut started, mut late) = (Vec::with_capacity(buckets.len()), Vec::new());
@@ -186,7 +169,7 @@ impl Flat {
         })?;
         started.extend(late.into_iter().map(start));
         debug_assert!(started.len() == buckets.len() && layout.len > 0);
-        device.waiting_for_others(|| started.into_iter().map(ReducingBucket::wait).collect())
+        device.waiting_for_others(|| started.into_iter().map(Underway::wait).collect())
     }
 
     /// Cuts the gradients into buckets, unless they are cut. All ranks must come to the same buckets.
@@ -210,9 +193,11 @@ impl Flat {
     }
 
     /// Buckets as one array in the layout of the parameters.
-    fn put_together(&self, parts: &[Vec<u8>]) -> Result<Vec<u8>> {
+    fn put_together(&mut self, parts: Vec<Vec<u8>>) -> Result<Vec<u8>> {
         let size = self.dtype()?.size();
-        let mut whole = vec![0; self.layout.len * size];
+        let mut whole = std::mem::take(&mut self.ranks_mut().whole);
+        // All of it is written anew.
+        whole.resize(self.layout.len * size, 0);
         for (bucket, bytes) in self.ranks().buckets.iter().zip(parts) {
             for &(slot, from) in &bucket.slots {
                 let (to, len) = (self.layout.slots[slot].offset * size, self.layout.room(slot) * size);
@@ -241,7 +226,8 @@ impl Flat {
             self.states.clear();
         }
         let group = group.clone();
-        self.distributed = Some(Distributed { group, options, buckets: vec![], shard: None, held });
+        self.distributed =
+            Some(Distributed { group, options, buckets: vec![], shard: None, held, whole: vec![] });
         Ok(())
     }
 

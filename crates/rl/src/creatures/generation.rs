@@ -1,6 +1,7 @@
 //! Generations: who has children, the trial of all of them as one herd, and who is kept.
 
-use farad::{Device, Result};
+use farad::group::{Group, share};
+use farad::{Device, Result, TrainError};
 use farad_world::{Draws, Genotype, Grown, Herd, TrialResult};
 
 use super::archive::{Archive, Placement};
@@ -53,14 +54,26 @@ pub struct Evolution {
     settings: CreatureSettings,
     ancestor: Option<Genotype>,
     device: Device,
+    /// The ranks that try a generation together.
+    group: Group,
 }
 
 impl Evolution {
     /// Before the first generation.
     pub fn new(settings: CreatureSettings, ancestor: Option<Genotype>, device: &Device) -> Result<Evolution> {
         let archive = Archive::new(settings.axes()?);
-        let device = device.clone();
-        Ok(Evolution { archive, novelty: Novelty::default(), generations: 0, settings, ancestor, device })
+        let (device, novelty, group) = (device.clone(), Novelty::default(), Group::alone());
+        Ok(Evolution { archive, novelty, generations: 0, settings, ancestor, device, group })
+    }
+
+    /// As one of several ranks. All of them make the same children, and each tries its share of them.
+    pub fn in_group(mut self, group: &Group) -> Result<Evolution> {
+        let (what, count, ranks) = ("creatures of a generation", self.settings.population, group.size());
+        if count < ranks {
+            return Err(TrainError::FewForRanks { what, count, ranks }.into());
+        }
+        self.group = group.clone();
+        Ok(self)
     }
 
     fn is_novelty(&self) -> bool {
@@ -73,7 +86,7 @@ impl Evolution {
         self.archive.refused += children.iter().map(|(_, _, refused)| *refused as u64).sum::<u64>();
         let (children, grown): (Vec<Genotype>, Vec<Grown>) =
             children.into_iter().map(|(genotype, grown, _)| (genotype, grown)).unzip();
-        let trials = Herd::new(&grown, &self.device)?.tried(&self.settings.trial())?;
+        let trials = self.tried(&grown)?;
         let mut placed = 0;
         for ((genotype, grown), trial) in children.iter().zip(&grown).zip(&trials) {
             let place = self.archive.place(genotype, grown, trial, self.generations);
@@ -91,6 +104,19 @@ impl Evolution {
             broken: trials.len() - whole.len(),
             novelty,
         })
+    }
+
+    /// What all creatures came to: those of this rank are tried here.
+    fn tried(&self, grown: &[Grown]) -> Result<Vec<TrialResult>> {
+        let Evolution { group, device, settings, .. } = self;
+        let own = share(grown.len(), group.size(), group.rank());
+        let trials = Herd::new(&grown[own], device)?.tried(&settings.trial())?;
+        if group.is_alone() {
+            return Ok(trials);
+        }
+        let numbers = trials.iter().flat_map(TrialResult::numbers).collect::<Vec<_>>();
+        let all = device.waiting_for_others(|| group.all_gather(&numbers))?.concat();
+        Ok(all.as_chunks().0.iter().map(TrialResult::of).collect())
     }
 
     /// All children with their bodies, and how many were refused before each; by several threads where there are many.

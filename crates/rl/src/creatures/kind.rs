@@ -1,5 +1,6 @@
 //! Creatures as a kind of training: `farad train evolve`.
 
+use farad::group::Group;
 use farad::run::{Checkpoint, Run, Table, Value, json};
 use farad::train::settings::{Setting, SettingsTable as _};
 use farad::train::{Asked, Measure, Outcome, Prepared, Subject, TrainError, Trainee, TrainingKind, Unit};
@@ -10,6 +11,7 @@ use super::archive::Archive;
 use super::report;
 use super::settings::CreatureSettings;
 use super::trainee::{CreaturesInTraining, StoredEvolution};
+use crate::ranks::fingerprint;
 
 /// The kind of run folder, in `config.toml` and checkpoints.
 pub const KIND: &str = "evolve";
@@ -32,6 +34,10 @@ impl TrainingKind for Creatures {
         vec![Subject::new(KIND, "bodies with their controllers: an archive of all kinds that get ahead")]
     }
 
+    fn is_parallel(&self) -> bool {
+        true
+    }
+
     fn settings(&self) -> Vec<Setting> {
         CreatureSettings::rows()
     }
@@ -50,7 +56,7 @@ impl TrainingKind for Creatures {
             settings.data = path.display().to_string();
         }
         let ancestor = ancestor_of(&settings.data)?;
-        Ok(Box::new(ReadyCreatures::new(settings, ancestor, asked.device_or_best()?)?))
+        Ok(Box::new(ReadyCreatures::new(settings, ancestor, asked.device_or_best()?, &asked.group())?))
     }
 
     fn resume(&self, run: &Run, asked: &Asked) -> Result<Box<dyn Prepared>> {
@@ -59,7 +65,7 @@ impl TrainingKind for Creatures {
         let copy = run.path().join(ANCESTOR);
         let own = if copy.is_file() { copy.display().to_string() } else { settings.data.clone() };
         let ancestor = ancestor_of(&own)?;
-        Ok(Box::new(ReadyCreatures::new(settings, ancestor, asked.device_of(run)?)?))
+        Ok(Box::new(ReadyCreatures::new(settings, ancestor, asked.device_of(run)?, &asked.group())?))
     }
 
     fn judge(&self, run: &Run, _: &Asked, device: &Device) -> Result<Outcome> {
@@ -140,9 +146,10 @@ impl ReadyCreatures {
         mut settings: CreatureSettings,
         ancestor: Option<Genotype>,
         device: Device,
+        group: &Group,
     ) -> Result<ReadyCreatures> {
         settings.device = device.name().to_string();
-        let creatures = CreaturesInTraining::new(settings.clone(), ancestor.clone(), &device)?;
+        let creatures = CreaturesInTraining::new(settings.clone(), ancestor.clone(), &device, group)?;
         Ok(ReadyCreatures { settings, ancestor, creatures })
     }
 }
@@ -154,6 +161,10 @@ impl Prepared for ReadyCreatures {
 
     fn seed(&self) -> u64 {
         self.settings.seed
+    }
+
+    fn data(&self) -> String {
+        self.ancestor.as_ref().map_or(String::new(), |ancestor| fingerprint(ancestor.to_json().as_bytes()))
     }
 
     fn begin(self: Box<Self>, run: &Run) -> Result<Box<dyn Trainee>> {

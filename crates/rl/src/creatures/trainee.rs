@@ -1,5 +1,6 @@
 //! An evolution of creatures, as the training loop sees it: a step is a generation.
 
+use farad::group::Group;
 use farad::run::{Checkpoint, LogCell, Run, Value, count, counted, json};
 use farad::train::{LoopSettings, Outcome, Trainee, TrainingSummary, Validation, Watcher};
 use farad::{Device, Result, Tensor};
@@ -32,8 +33,9 @@ impl CreaturesInTraining {
         settings: CreatureSettings,
         ancestor: Option<Genotype>,
         device: &Device,
+        group: &Group,
     ) -> Result<CreaturesInTraining> {
-        let evolution = Evolution::new(settings.clone(), ancestor, device)?;
+        let evolution = Evolution::new(settings.clone(), ancestor, device)?.in_group(group)?;
         Ok(CreaturesInTraining { settings, evolution, device: device.clone() })
     }
 }
@@ -64,6 +66,10 @@ impl Trainee for CreaturesInTraining {
     fn step(&mut self) -> Result<Tensor> {
         let course = self.evolution.generation()?;
         Ok(Tensor::from_vec(course.numbers().to_vec(), [COLUMNS.len()], &Device::cpu()))
+    }
+
+    fn is_same(&self) -> bool {
+        true
     }
 
     fn columns(&self) -> Vec<String> {

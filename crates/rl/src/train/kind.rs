@@ -16,6 +16,7 @@ use super::trainee::AgentsInTraining;
 use crate::environment::Environment;
 use crate::episodes::Agents;
 use crate::error::{RlError, stored};
+use crate::ranks::fingerprint;
 
 /// The kind of run folder of agents, in `config.toml` and checkpoints.
 pub const KIND: &str = "rl";
@@ -164,6 +165,8 @@ pub fn learned(run: &Run, device: &Device) -> Result<(Settings, Agents, u64)> {
 struct Ready {
     settings: Settings,
     agents: AgentsInTraining,
+    /// What the file of bodies is, in a line.
+    bodies: String,
 }
 
 impl Ready {
@@ -175,7 +178,9 @@ impl Ready {
     ) -> Result<Ready> {
         settings.device = device.name().to_string();
         let agents = AgentsInTraining::new(settings.clone(), environment, &device, group)?;
-        Ok(Ready { settings, agents })
+        // Whoever needs the file has read it by now, and knows what is wrong with it.
+        let bodies = std::fs::read(&settings.data).map_or(String::new(), |bytes| fingerprint(&bytes));
+        Ok(Ready { settings, agents, bodies })
     }
 }
 
@@ -186,6 +191,10 @@ impl Prepared for Ready {
 
     fn seed(&self) -> u64 {
         self.settings.seed
+    }
+
+    fn data(&self) -> String {
+        self.bodies.clone()
     }
 
     fn begin(self: Box<Self>, run: &Run) -> Result<Box<dyn Trainee>> {

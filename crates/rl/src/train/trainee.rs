@@ -124,6 +124,10 @@ impl Trainee for AgentsInTraining {
         self.algorithm.update()
     }
 
+    fn is_same(&self) -> bool {
+        true
+    }
+
     fn columns(&self) -> Vec<String> {
         let all = self.algorithm.columns().iter().chain(&["validation_return"]);
         all.flat_map(|column| self.names(column)).collect()

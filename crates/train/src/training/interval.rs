@@ -92,10 +92,13 @@ impl<T: Trainee + ?Sized> Training<T> {
     /// Takes losses that were asked for; those of the last step among them.
     pub(super) fn arrived(&mut self, late: LateLosses) -> Result<Vec<f32>> {
         let mut numbers = late.numbers.get()?;
+        let (group, device) = (&self.group, self.trainee.device());
         let parts = match self.trainee.is_spread() {
-            true => self.group.all_gather(&numbers)?,
+            true => device.waiting_for_others(|| group.all_gather(&numbers))?,
             false => {
-                self.group.all_reduce(&mut numbers, Combine::Mean)?;
+                if !self.trainee.is_same() {
+                    device.waiting_for_others(|| group.all_reduce(&mut numbers, Combine::Mean))?;
+                }
                 vec![numbers]
             }
         };

@@ -235,7 +235,7 @@ impl<T: Trainee + ?Sized> Training<T> {
     /// Asks all ranks whether one of them should stop, or has not saved for long.
     fn agree(&self, stop: &Stop) -> Result<Agreed> {
         let mut asked = [u32::from(stop.is_set()), u32::from(self.is_late())];
-        self.group.all_reduce(&mut asked, Combine::Max)?;
+        self.trainee.device().waiting_for_others(|| self.group.all_reduce(&mut asked, Combine::Max))?;
         Ok(Agreed { stops: asked[0] > 0, saves: asked[1] > 0 })
     }
 

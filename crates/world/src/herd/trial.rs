@@ -242,10 +242,19 @@ impl TrialResult {
         let worlds = measures.shape()[1];
         let numbers = measures.to_vec::<f32>()?;
         let of = |world: usize| {
-            let [distance, aside, height, touch, up, effort, whole] =
-                [0, 1, 2, 3, 4, 5, 6].map(|n| f64::from(numbers[n * worlds + world]));
-            TrialResult { distance, aside, height, touch, up, effort, whole: whole > 0.5 }
+            TrialResult::of(&[0, 1, 2, 3, 4, 5, 6].map(|n| f64::from(numbers[n * worlds + world])))
         };
         Ok((0..worlds).map(of).collect())
+    }
+
+    /// From its numbers, in the order of [`MEASURES`].
+    pub fn of(&[distance, aside, height, touch, up, effort, whole]: &[f64; 7]) -> TrialResult {
+        TrialResult { distance, aside, height, touch, up, effort, whole: whole > 0.5 }
+    }
+
+    /// Its numbers, in the order of [`MEASURES`].
+    pub fn numbers(&self) -> [f64; 7] {
+        let TrialResult { distance, aside, height, touch, up, effort, whole } = *self;
+        [distance, aside, height, touch, up, effort, f64::from(u8::from(whole))]
     }
 }
