@@ -14,6 +14,7 @@ use crate::look;
 /// Answers lines until there are no more.
 pub fn run(options: &ChatOptions) -> Result<()> {
     let talk = options.output.talk();
+    options.weights.check("chat")?;
     let speaker = Speaker::open(options.run.as_deref(), &options.weights, &options.device, (1, talk))?;
     let mut conversation = Conversation::new(&speaker, options)?;
     let asking = std::io::stdin().is_terminal() && !options.output.quiet;
