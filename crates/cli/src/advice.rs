@@ -24,7 +24,9 @@ pub fn with_advice(error: &Error) -> String {
 
 fn advice(error: &Error) -> Option<String> {
     match error {
-        Error::Farad(error) | Error::Logic(farad_logic::Error::Farad(error)) => of_farad(error),
+        Error::Farad(error)
+        | Error::Logic(farad_logic::Error::Farad(error))
+        | Error::Language(farad_lm::Error::Farad(error)) => of_farad(error),
         Error::Logic(farad_logic::Error::Circuit(error)) | Error::Circuit(error) => of_circuit(error),
         Error::Write { path, source, .. } => of_file(path.as_ref(), source),
         Error::BrokenOff { source, .. } => advice(source),
