@@ -75,6 +75,9 @@ fn of_part(part: &(dyn StdError + Send + Sync + 'static)) -> Option<&'static str
     if let Some(DataError::NoPicture { .. }) = part.downcast_ref() {
         return Some("name a .png or .jpg file, or a folder that has some");
     }
+    if let Some(farad_onnx::OnnxError::NotAModel { .. }) = part.downcast_ref() {
+        return Some("download or export it again");
+    }
     if part.is::<WorldError>() {
         return Some(
             "`farad grow --random 1 --out world.json` writes a whole one; the guide's chapter on worlds has the rest",
