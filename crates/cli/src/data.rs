@@ -110,7 +110,9 @@ fn list(options: &DataOptions) -> Result<()> {
 
 fn get(options: &DataOptions) -> Result<()> {
     let names: Vec<&str> = PUBLISHED_SETS.iter().map(|set| set.name).collect();
-    let name = options.name.as_deref().unwrap_or_default();
+    let Some(name) = options.name.as_deref() else {
+        return Err(Error::NoSetNamed { names: names.join(", ") });
+    };
     let set = PUBLISHED_SETS.iter().find(|set| set.name == name).ok_or_else(|| Error::NoPublishedSet {
         name: name.into(),
         nearest: did_you_mean(name, names.iter().copied()),
@@ -153,16 +155,42 @@ fn fetched(_: &DataOptions, set: &PublishedSet, folder: &Path, address: &str) ->
 
 #[cfg(feature = "download")]
 fn fetched(options: &DataOptions, set: &PublishedSet, folder: &Path, address: &str) -> Result<()> {
+    let make = |source| Error::Write { op: "data", path: folder.display().to_string(), source };
+    let made = first_made(folder);
+    std::fs::create_dir_all(folder).map_err(make)?;
+    let fetched = fetched_into(options, set, folder, address);
+    // What was fetched in part is kept, and an empty folder is not.
+    if let (Err(_), Some(made)) = (&fetched, made) {
+        let folders = folder.ancestors().take_while(|folder| folder.starts_with(&made));
+        folders.map_while(|folder| std::fs::remove_dir(folder).ok()).for_each(drop);
+    }
+    fetched
+}
+
+/// The first folder of a path that is not there.
+#[cfg(feature = "download")]
+fn first_made(folder: &Path) -> Option<PathBuf> {
+    folder
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .last()
+        .map(Into::into)
+}
+
+#[cfg(feature = "download")]
+fn fetched_into(options: &DataOptions, set: &PublishedSet, folder: &Path, address: &str) -> Result<()> {
     let talk = options.output.talk();
+    let make = |source| Error::Write { op: "data", path: folder.display().to_string(), source };
     let refused = |error: fetch::FetchError| {
         let help = match error {
             fetch::FetchError::Other { .. } => "move it away, or name another folder with --out".to_string(),
+            fetch::FetchError::Address { .. } => {
+                "name an address that begins with http:// or https://, or leave --from out".to_string()
+            }
             _ => by_hand(set, folder, address),
         };
         Error::Fetch { set: set.name, what: error.to_string(), help }
     };
-    let make = |source| Error::Write { op: "data", path: folder.display().to_string(), source };
-    std::fs::create_dir_all(folder).map_err(make)?;
     for file in set.files {
         let note = folder.join(UNPACKED);
         let unpacked =

@@ -54,6 +54,16 @@ pub enum Error {
     NoTrial { count: usize, why: String, path: String },
     #[error("data: there is no set `{name}`{nearest}\nhelp: use one of {names}")]
     NoPublishedSet { name: String, nearest: String, names: String },
+    #[error("data: SET is missing\nusage: farad data get SET\nhelp: it is one of {names}")]
+    NoSetNamed { names: String },
+    #[error("{op}: {flag} needs {other}\nhelp: leave it out, or give both")]
+    Needs { op: &'static str, flag: &'static str, other: &'static str },
+    #[error("train: --set {key}=… is given twice\nhelp: leave one of them out")]
+    SetTwice { key: String },
+    #[error(
+        "grow: no creatures in this run: {path} is a run of kind {kind}\nhelp: name a run of `farad train evolve`, or a genotype in JSON"
+    )]
+    NoCreatures { path: String, kind: String },
     #[error("data: {set} could not be fetched: {what}\nhelp: {help}")]
     Fetch { set: &'static str, what: String, help: String },
     #[cfg_attr(not(feature = "download"), allow(dead_code))]
@@ -115,7 +125,8 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
     #[error(
-        "runs: no such folder: {path}\nhelp: `farad train` makes `runs` where it is started; name another folder"
+        "runs: {}: {path}\nhelp: `farad train` makes `runs` where it is started; name another folder",
+        if std::path::Path::new(path).exists() { "not a folder" } else { "no such folder" }
     )]
     NoRuns { path: String },
     #[error(
@@ -134,7 +145,7 @@ pub enum Error {
     Format { name: String, nearest: String, names: String },
     #[error("{op}: a file is there already: {path}\nhelp: name another place with {flag}, or move it away")]
     FileExists { op: &'static str, path: String, flag: &'static str },
-    #[error("simulate: --healing takes --steps from 1 to {most}, not {steps}")]
+    #[error("simulate: --healing takes --steps from 1 to {most}, not {steps}\nhelp: such as --steps 16")]
     HealingSteps { steps: usize, most: usize },
     #[error("{op}: could not write {path}: {source}")]
     Write { op: &'static str, path: String, source: std::io::Error },
@@ -200,6 +211,10 @@ impl Error {
             | Error::OtherFlag { .. }
             | Error::AutomataOnly { .. }
             | Error::Twice { .. }
+            | Error::SetTwice { .. }
+            | Error::Needs { .. }
+            | Error::NoSetNamed { .. }
+            | Error::HealingSteps { .. }
             | Error::NeedsText
             | Error::SpeedOfText
             | Error::NoSystem

@@ -14,6 +14,7 @@ use crate::training::{self, Screen};
 /// Evaluates every seed of a run again, on the circuits of its checkpoint.
 pub fn run(options: &EvalOptions) -> Result<()> {
     profile::check(&options.profile)?;
+    options.weights.check("eval")?;
     match (&options.weights.weights, &options.run) {
         (Some(folder), _) => perplexity::run(folder, options),
         (None, Some(run)) => {

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::arguments::GrowOptions;
 use crate::error::{Error, Result};
 use crate::look::{self, counted, shown};
+use crate::source::has_folder;
 
 /// Width and height of pictures.
 const SIZE: (usize, usize) = (480, 320);
@@ -23,6 +24,9 @@ pub fn run(options: &GrowOptions) -> Result<()> {
     for (path, flag) in files {
         if let Some(path) = path.as_ref().filter(|path| path.exists()) {
             return Err(Error::FileExists { op: "grow", path: path.display().to_string(), flag });
+        }
+        if let Some(path) = path.as_ref().filter(|path| !has_folder(path)) {
+            return Err(Error::NoFolder { op: "grow", path: path.display().to_string(), flag });
         }
     }
     let genotype = genotype(options)?;
@@ -69,7 +73,12 @@ fn genotype(options: &GrowOptions) -> Result<Genotype> {
         return Ok(Genotype::random(options.random.unwrap_or_default()));
     };
     if source.is_dir() {
-        let (_, archive, _) = creatures::evolved(&Run::open(source)?)?;
+        let run = Run::open(source)?;
+        if run.kind() != creatures::KIND {
+            let path = source.display().to_string();
+            return Err(Error::NoCreatures { path, kind: run.kind().into() });
+        }
+        let (_, archive, _) = creatures::evolved(&run)?;
         return Ok(creatures::of_rank(&archive, options.rank)?.genotype.clone());
     }
     let fail = |error| farad::Error::File { op: "grow", path: source.clone(), source: error };

@@ -109,13 +109,24 @@ pub fn fail(text: impl Display) {
 
 fn marked(word: &str, style: Style, text: &str) -> String {
     // Messages quote files and command lines, and those may hold anything.
-    let text = visible(text);
+    let text = without_numbers(&visible(text));
     let line = |line: &str| {
         let marked = ["help:", "usage:"].iter().find_map(|word| Some((word, line.strip_prefix(word)?)));
         marked.map_or(line.to_string(), |(word, rest)| paint(COMMAND.bold(), word) + rest)
     };
     let lines: Vec<String> = text.lines().map(line).collect();
     format!("{} {}", paint(style, format!("{word}:")), lines.join("\n"))
+}
+
+/// Text without the numbers that the system has for its errors: the words before them say the same.
+fn without_numbers(text: &str) -> String {
+    const MARK: &str = " (os error ";
+    let mut parts = text.split(MARK);
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |all, part| match part.split_once(')') {
+        Some((number, rest)) if number.bytes().all(|digit| digit.is_ascii_digit()) => all + rest,
+        _ => all + MARK + part,
+    })
 }
 
 /// The first section of examples, for the short help.
@@ -185,6 +196,12 @@ mod tests {
     fn what_a_terminal_would_obey_is_written_out() {
         let text = anstream::adapter::strip_str(&marked("error", BAD, "csv: `\x1b[2J\x07`")).to_string();
         assert_eq!(text, "error: csv: `\\x1b[2J\\x07`");
+    }
+
+    #[test]
+    fn numbers_of_the_system_are_left_out() {
+        let text = "a: Not found (os error 2)\nhelp: b (os error x) c (os error 17)";
+        assert_eq!(without_numbers(text), "a: Not found\nhelp: b (os error x) c");
     }
 
     #[test]

@@ -14,11 +14,13 @@
 //! - [`look`] is how everything is shown: colors, numbers, tables, progress, and what a training says when it
 //!   begins and ends. Text is written with its colors, and the streams of `look` remove them unless they end
 //!   in a terminal.
-//! - [`usage`] turns clap's errors into the project's form; [`mod@error`] says which exit code an error has.
+//! - [`usage`] turns clap's errors into the project's form; [`mod@error`] says which exit code an error has, and [`advice`] what to
+//!   do about those that do not say it.
 //!
 //! Exit codes and the keys of `--json` are in `--help`, and tests compare them with what comes out
 //! (`tests/look.rs`). Manual pages and completions are made from the same definitions.
 
+mod advice;
 mod arguments;
 mod bench;
 mod circuits;
@@ -108,7 +110,7 @@ fn main() -> ExitCode {
             match ranks::is_follower() {
                 true => ranks::let_the_first_speak(),
                 false if matches!(error, Error::Interrupted) => {}
-                false => look::fail(&error),
+                false => look::fail(advice::with_advice(&error)),
             }
             ExitCode::from(error.code())
         }

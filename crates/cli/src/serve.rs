@@ -1,7 +1,7 @@
 //! `farad serve`: predictions and text over HTTP. The server is in `farad-serve`.
 
 use std::io::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub struct ServeOptions {
     #[arg(value_name = "RUN|MODEL.onnx", value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
     /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = host)]
     pub host: IpAddr,
     /// The port; 0 takes any free one
     #[arg(long, value_name = "N", default_value_t = 8018, allow_negative_numbers = true, value_parser = whole(0, u16::MAX))]
@@ -70,6 +70,14 @@ pub struct ServeOptions {
     pub device: DeviceFlag,
     #[command(flatten)]
     pub output: OutputFlags,
+}
+
+/// The address that a text names.
+fn host(text: &str) -> std::result::Result<IpAddr, &'static str> {
+    match text {
+        "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
+        _ => text.parse().map_err(|_| "it takes an address such as 127.0.0.1, 0.0.0.0 or ::1"),
+    }
 }
 
 /// Serves until Ctrl-C.

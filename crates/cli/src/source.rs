@@ -46,6 +46,11 @@ pub fn resume_run(path: &Path) -> Result<Run> {
     Ok(Run::resume(path)?)
 }
 
+/// Whether the folder that a new file belongs to is there.
+pub fn has_folder(file: &Path) -> bool {
+    file.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir())
+}
+
 /// The runs of the usual folder, for those who named none.
 pub fn runs_here() -> String {
     let runs: Vec<String> = runs_in(Path::new(RUNS)).iter().map(|run| run.display().to_string()).collect();

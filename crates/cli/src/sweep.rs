@@ -44,17 +44,26 @@ const MOST_JOBS: usize = 8;
 /// Trains what the file asks for, or goes on with a sweep.
 pub fn run(options: &SweepOptions) -> Result<()> {
     crate::ranks::one_process("sweep")?;
+    if options.retry && options.resume.is_none() {
+        return Err(Error::Needs { op: "sweep", flag: "--retry", other: "--resume" });
+    }
     let place = options.resume.as_ref().map(|folder| folder.join(PLAN));
     let path = place.as_deref().or(options.file.as_deref()).expect("clap wants one of them");
     if let Some(folder) = options.resume.as_ref().filter(|_| !path.is_file()) {
         return Err(Error::NoSweep { path: folder.display().to_string() });
     }
-    let (plan, text) = SweepPlan::read(path)?;
+    let (plan, text) = SweepPlan::read(path, options.resume.is_none())?;
     let mut records = Records::new(&plan)?;
     if options.list {
         return list(&plan, &records, options.output.json);
     }
     let device = options.device.device.clone();
+    // Before there is a folder: what no trial could do is no sweep.
+    if options.resume.is_none()
+        && let Some(name) = device.as_ref().or(plan.device.as_ref())
+    {
+        farad::Device::named(name)?;
+    }
     let folder = match &options.resume {
         Some(folder) => folder.clone(),
         None => create(options, path, &text)?,
@@ -75,7 +84,8 @@ pub fn run(options: &SweepOptions) -> Result<()> {
     let done =
         Conductor { plan: &plan, folder: &folder, jobs, moves, talk, stop: &stop }.conduct(&mut records);
     if matches!(done, Err(Error::Interrupted)) {
-        let whole = records.trials.iter().filter(|trial| trial.state.is_over()).count();
+        let stages = plan.search.stages().len();
+        let whole = records.trials.iter().filter(|trial| trial.is_over(stages)).count();
         talk.say(format!(
             "stopped and saved; {} of {} are done",
             whole,

@@ -7,6 +7,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use crate::arguments::Arguments;
+use crate::error::did_you_mean;
 use crate::look;
 use crate::source;
 
@@ -53,8 +54,9 @@ fn sentence(error: &Error) -> String {
     let (argument, value) = (plain(&one(ContextKind::InvalidArg)), one(ContextKind::InvalidValue));
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            let nearest = nearest(&context(error, ContextKind::SuggestedSubcommand));
-            format!("there is no command `{}`{nearest}", one(ContextKind::InvalidSubcommand))
+            let (name, all) = (one(ContextKind::InvalidSubcommand), Arguments::command());
+            let nearest = did_you_mean(&name, all.get_subcommands().map(clap::Command::get_name));
+            format!("there is no command `{name}`{nearest}")
         }
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
             let nearest = nearest(&context(error, ContextKind::SuggestedArg));
@@ -175,6 +177,8 @@ mod tests {
         };
         for (words, answer) in [
             ("farad trian life", "farad: there is no command `trian`; did you mean `train`?"),
+            ("farad Train life", "farad: there is no command `Train`; did you mean `train`?"),
+            ("farad help trian", "farad: there is no command `trian`; did you mean `train`?"),
             ("farad train life --devise cpu", "train: there is no flag `--devise`; did you mean `--device`?"),
             ("farad train mnist --model cmn", "train: --model does not take `cmn`; did you mean `cnn`?"),
             ("farad train life --seed", "train: --seed needs a value"),

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::arguments::WatchOptions;
 use crate::error::{Error, Result};
 use crate::look::{self, counted, shown};
-use crate::source::open_run;
+use crate::source::{has_folder, open_run};
 
 /// Milliseconds of a frame.
 const FRAME: u64 = 40;
@@ -88,6 +88,9 @@ fn target(options: &WatchOptions, run: &Run) -> Result<PathBuf> {
     if let Some((path, flag)) = named.or(options.frames.as_ref().map(|path| (path, "--frames"))) {
         return match taken(path) {
             true => Err(Error::FileExists { op: "watch", path: path.display().to_string(), flag }),
+            false if flag == "--gif" && !has_folder(path) => {
+                Err(Error::NoFolder { op: "watch", path: path.display().to_string(), flag })
+            }
             false => Ok(path.clone()),
         };
     }

@@ -24,6 +24,7 @@ fn bad_command_lines_are_answered_in_one_form() {
     folder.succeed(&format!("{TINY} --quiet --out runs/life-5"));
     std::fs::write(folder.path("text.txt"), "the cat sat on the mat. ".repeat(40)).unwrap();
     std::fs::write(folder.path("empty.csv"), "width,height,kind\n").unwrap();
+    bad_files(&folder);
     for (arguments, code, wanted) in [
         (
             "trian",
@@ -182,6 +183,67 @@ fn bad_command_lines_are_answered_in_one_form() {
         ("sweep a.toml --jobs 0", 2, "error: sweep: --jobs takes a whole number from 1 to 256, not `0`"),
         ("runs nowhere", 1, "error: runs: no such folder: nowhere\nhelp: "),
         ("man tarin", 2, "error: man: there is no page for `tarin`; did you mean `train`?\nhelp: "),
+        ("Train life", 2, "there is no command `Train`; did you mean `train`?"),
+        ("train life --set batch=3 --set batch=4", 2, "error: train: --set batch=… is given twice\nhelp: "),
+        (
+            "train life --set batch=0",
+            2,
+            "not `0`\nhelp: `farad train NAME --list` shows what every setting takes",
+        ),
+        ("train csv --data txt.text", 1, "\nhelp: there is no `txt.text` where the command was started"),
+        ("train csv --data runs/a/b.csv", 1, "No such file or directory\nhelp: there is no `a` in runs"),
+        ("train csv --data text.txt --config empty.cvs", 1, "; did you mean `empty.csv`?"),
+        ("train csv --data wide.csv", 1, "it is UTF-16\nhelp: save the table as UTF-8"),
+        (
+            "train csv --data ragged.csv",
+            1,
+            "line 3: another number of columns (2 vs 3)\nhelp: a row has a field for ",
+        ),
+        ("train csv --data open.csv", 1, ", and a quotation mark is not closed\nhelp: "),
+        ("train csv --data same.csv", 1, "error: train: there is one class: "),
+        ("train csv --data own.csv", 1, "error: train: every sample is a class of its own: "),
+        (
+            "train csv --data same.csv --set target=Kind",
+            1,
+            "`Kind`; did you mean `kind`?\nhelp: the columns are x, kind",
+        ),
+        (
+            "train csv --data same.csv --set target=x --set class_weights=balanced",
+            1,
+            "class_weights is for classes",
+        ),
+        ("train images --data pictures", 1, "open.png: it starts with nothing, as it is empty\nhelp: "),
+        ("train lm --data text.txt --lora 8", 1, "there are no weights that adapters could adapt\nhelp: "),
+        ("train cartpole --config text.txt", 1, "\nhelp: a line is `key = value`"),
+        ("train life --out text.txt", 1, "Not a directory\nhelp: a file is where a folder is wanted"),
+        (
+            "train bodys.json",
+            1,
+            "there is no such key; did you mean `bodies`?\nhelp: the keys here are version",
+        ),
+        ("generate runs/life-5 --store i8", 2, "error: generate: --store needs --weights\nhelp: "),
+        ("generate runs/life-5 --speed", 2, "error: generate: --speed needs --weights\nhelp: "),
+        (
+            "grow runs/life-5 --out x.json",
+            1,
+            "error: grow: no creatures in this run: runs/life-5 is a run of kind automaton",
+        ),
+        ("grow --random 1 --out nowhere/x.json", 1, "error: grow: the folder of this file is not there: "),
+        ("inspect text.txt", 1, "\nhelp: a circuit file is JSON"),
+        ("simulate runs/life-5 --healing f.svg --steps 0", 2, "from 1 to 150, not 0\nhelp: "),
+        ("export runs/life-5 --format c --out text.txt", 1, "\nhelp: a file is where a folder is wanted"),
+        ("runs text.txt", 1, "error: runs: not a folder: text.txt\nhelp: "),
+        ("dashboard text.txt --port 0", 1, "error: dashboard: not a folder: text.txt\nhelp: "),
+        ("serve runs/life-5 --host banana", 2, "it takes an address such as 127.0.0.1"),
+        ("data get", 2, "error: data: SET is missing\nusage: farad data get SET\nhelp: it is one of mnist, "),
+        (
+            "data get mnist --from nonsense",
+            1,
+            "it is no address of the web\nhelp: name an address that begins with http",
+        ),
+        ("sweep a.toml --retry", 2, "error: sweep: --retry needs --resume\nhelp: "),
+        ("sweep lost.toml", 1, "lost.toml:2: fixed.data: no such file or folder: nowhere.csv\nhelp: "),
+        ("sweep lost.toml --resume", 2, "--resume needs a value"),
         ("completions csh", 2, "error: completions: SHELL does not take `csh`"),
     ] {
         let (found, out, error) = answer(&folder, arguments);
@@ -189,7 +251,37 @@ fn bad_command_lines_are_answered_in_one_form() {
         assert!(error.contains(wanted), "{arguments}: {wanted:?} is not in {error}");
         assert_eq!((error.matches("error: ").count(), out.as_str()), (1, ""), "{arguments}: {error}");
     }
-    assert!(!folder.path("v").exists());
+    assert!(!folder.path("v").exists() && !folder.path("data").exists());
+    let left = std::fs::read_dir(folder.path("runs")).unwrap().count();
+    assert_eq!(left, 1, "no command left a run or a part of one");
+}
+
+/// Files that people have by mistake.
+fn bad_files(folder: &Folder) {
+    let rows = |row: &dyn Fn(usize) -> String| (0..40).map(row).collect::<String>();
+    for (name, text) in [
+        ("ragged.csv", "a,b,c\n1,2,x\n1,2\n".to_string()),
+        ("open.csv", "a,b\n\"1,x\n2,y\n".into()),
+        ("same.csv", format!("x,kind\n{}", rows(&|n| format!("{n},yes\n")))),
+        ("own.csv", format!("x,kind\n{}", rows(&|n| format!("{n},k{n}\n")))),
+        ("bodys.json", r#"{"version": 1, "name": "x", "bodys": []}"#.into()),
+        (
+            "lost.toml",
+            "train = \"csv\"\nfixed = { data = \"nowhere.csv\" }\nspace = { batch = [1, 2] }\nsearch = { kind = \"grid\" }\n\
+             score = { figure = \"loss\", best = \"min\" }\n"
+                .into(),
+        ),
+    ] {
+        std::fs::write(folder.path(name), text).unwrap();
+    }
+    let wide = "\u{feff}x,kind\n1,a\n2,b\n".encode_utf16().flat_map(u16::to_le_bytes);
+    std::fs::write(folder.path("wide.csv"), wide.collect::<Vec<u8>>()).unwrap();
+    for class in ["cat", "dog"] {
+        std::fs::create_dir_all(folder.path("pictures").join(class)).unwrap();
+        for n in 0..8 {
+            std::fs::write(folder.path("pictures").join(class).join(format!("{n}open.png")), "").unwrap();
+        }
+    }
 }
 
 /// What no device can hold is refused at once, with numbers, and leaves nothing behind.

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum Error {
     #[error(
-        "dashboard: no such folder: {}\nhelp: name the folder that `farad train` put its runs into, or one run of it",
+        "dashboard: {}: {}\nhelp: name the folder that `farad train` put its runs into, or one run of it",
+        if path.exists() { "not a folder" } else { "no such folder" },
         path.display()
     )]
     NoFolder { path: PathBuf },

@@ -63,8 +63,12 @@ use std::time::Duration;
 
 use farad::run::Stop;
 use farad::train::Kinds;
+use farad_web::PatientListener;
 use library::RunLibrary;
 use server::{ServerState, router};
+
+/// How long a connection may be silent; streams say something every few seconds.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What the dashboard knows about kinds of training.
 #[derive(Clone, Copy)]
@@ -118,6 +122,7 @@ impl Dashboard {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start)?;
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(start)?;
+            let listener = PatientListener::new(listener, PATIENCE);
             let router = router(ServerState::new(self.library, self.port, self.sight));
             tokio::spawn(async move { axum::serve(listener, router).await });
             while !stop.is_set() {

@@ -294,7 +294,7 @@ impl Csv {
             .delimiter(self.separator.unwrap_or_else(|| separator_of(&bytes)))
             .trim(::csv::Trim::All)
             .from_reader(&bytes[..]);
-        let fail = |error: ::csv::Error| parse_error(path, &error);
+        let fail = |error: ::csv::Error| parse_error(path, &bytes, &error);
         let first = reader.headers().map_err(fail)?.clone();
         let names: Vec<String> = match self.header {
             true => first.iter().map(|name| name.trim_start_matches('\u{feff}').to_string()).collect(),
@@ -337,13 +337,20 @@ pub struct SelectedRows {
     pub notes: Vec<String>,
 }
 
-fn parse_error(path: &Path, error: &::csv::Error) -> Error {
+fn parse_error(path: &Path, bytes: &[u8], error: &::csv::Error) -> Error {
+    const AS_TEXT: &str = "save the table as UTF-8, which spreadsheets call CSV UTF-8";
+    const FIELDS: &str = "a row has a field for every name in the first line; a field with a separator in it stands in quotation marks";
     let line = error.position().map_or(String::new(), |at| format!(": line {}", at.line()));
     let what = match error.kind() {
         ::csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("another number of columns ({len} vs {expected_len})")
+            let open = bytes.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+            let why = if open { ", and a quotation mark is not closed" } else { "" };
+            format!("another number of columns ({len} vs {expected_len}){why}\nhelp: {FIELDS}")
         }
-        ::csv::ErrorKind::Utf8 { .. } => "it is not UTF-8".to_string(),
+        ::csv::ErrorKind::Utf8 { .. } if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") => {
+            format!("it is UTF-16\nhelp: {AS_TEXT}")
+        }
+        ::csv::ErrorKind::Utf8 { .. } => format!("it is not UTF-8\nhelp: {AS_TEXT}"),
         _ => error.to_string(),
     };
     Error::Damaged { op: OP, path: path.into(), place: line, what }

@@ -30,7 +30,10 @@ impl CsvTable {
                 Column::Name(name) => name.clone(),
                 Column::Number(number) => number.to_string(),
             };
-            DataError::NoColumn { path: self.path.clone(), column, columns: self.names.join(", ") }.into()
+            let nearest = farad_tensor::nearest(&column, self.names.iter().map(String::as_str));
+            let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            DataError::NoColumn { path: self.path.clone(), column, nearest, columns: self.names.join(", ") }
+                .into()
         })
     }
 

@@ -75,8 +75,8 @@ pub enum DataError {
         "csv: columns are missing: {path}: {missing} ({there} vs {wanted} that are needed)\nhelp: its columns are {columns}; they may stand in any order"
     )]
     MissingColumns { path: PathBuf, missing: String, there: usize, wanted: usize, columns: String },
-    #[error("csv: no such column: {path}: `{column}`\nhelp: the columns are {columns}")]
-    NoColumn { path: PathBuf, column: String, columns: String },
+    #[error("csv: no such column: {path}: `{column}`{nearest}\nhelp: the columns are {columns}")]
+    NoColumn { path: PathBuf, column: String, nearest: String, columns: String },
     #[error("text: a letter that the model does not know: {letter:?} at {place}")]
     UnknownLetter { letter: char, place: usize },
     #[error("text: too short for a window: ({letters} letters vs more than {length}, which is at least 1)")]

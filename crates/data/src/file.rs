@@ -27,6 +27,14 @@ pub(super) fn expect_file(op: &'static str, path: &Path, end: &str) -> Result<()
     Err(DataError::FolderNotFile { op, path: path.into(), inside }.into())
 }
 
+/// The first bytes of a file, as a message calls them.
+pub(super) fn starts_with(bytes: &[u8]) -> String {
+    match bytes {
+        [] => "nothing, as it is empty".into(),
+        bytes => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
+    }
+}
+
 /// What gzip can make of a byte at most.
 const LARGEST_RATIO: u64 = 1032;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use farad_ir::{MAX_RANK, Shape};
 
-use super::file::DataFile;
+use super::file::{DataFile, starts_with};
 use super::{Array, Elements};
 use crate::error::{Error, Result};
 
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path) -> Result<(Array, u32)> {
     let mut magic = [0; 4];
     source.fill(OP, path, &mut magic)?;
     let [0, 0, kind, rank] = magic else {
-        let found = format!("{magic:02x?}");
+        let found = starts_with(&magic);
         return Err(Error::Foreign { op: OP, path: path.into(), wanted: "an idx file", found });
     };
     let size = match kind {

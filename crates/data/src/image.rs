@@ -11,7 +11,7 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::Array;
-use super::file::read_bounded;
+use super::file::{read_bounded, starts_with};
 use crate::error::{Error, Result};
 
 const OP: &str = "image";
@@ -50,7 +50,7 @@ pub fn decode_image(name: impl AsRef<Path>, bytes: &[u8], wanted: Channels) -> R
         [0x89, b'P', b'N', b'G', ..] => decode_png(path, bytes)?,
         [0xff, 0xd8, ..] => decode_jpeg(path, bytes)?,
         _ => {
-            let found = format!("{:02x?}", &bytes[..bytes.len().min(4)]);
+            let found = starts_with(&bytes[..bytes.len().min(4)]);
             return Err(Error::Foreign { op: OP, path: path.into(), wanted: "a PNG or JPEG file", found });
         }
     };

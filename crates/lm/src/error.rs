@@ -16,6 +16,11 @@ pub enum Error {
         /// What it was given.
         found: String,
     },
+    /// Adapters of weights that nobody has trained.
+    #[error(
+        "train: there are no weights that adapters could adapt\nhelp: name them with --from, or leave --lora out"
+    )]
+    NothingToAdapt,
     /// Heads that do not share the width evenly.
     #[error(
         "model: heads do not divide the width: width {width}, heads {heads} ({} left over)\nhelp: width {} or heads {} would fit",

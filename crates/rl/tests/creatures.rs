@@ -61,7 +61,7 @@ fn bad_archives_name_the_place() {
         ("\"mass\"", "\"weight\"", "axes[0].name: no descriptor \"weight\"\nhelp: there are mass, size"),
         ("\"bins\":4", "\"bins\":0", "axes[0].bins: out of range (0 vs 1 to 65536)"),
         ("\"bins\":4", "\"bins\":40000", "axes: cells of all axes out of range (160000 vs 1 to 65536)"),
-        ("\"fitness\":1.0", "\"fitness\":\"far\"", "cells[0].fitness: invalid type: string \"far\""),
+        ("\"fitness\":1.0", "\"fitness\":\"far\"", "cells[0].fitness: it is a number, not \"far\""),
         (&root, "\"root\":\"head\"", "cells[0].genotype.root: no node \"head\""),
     ];
     for (from, to, wanted) in rows {

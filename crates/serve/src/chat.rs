@@ -7,8 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use farad_lm::Sampling;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use crate::answers::{RequestRefusal, json_text};
@@ -33,32 +32,96 @@ pub enum ChatForm {
 }
 
 /// A request, of either form. Other fields are ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 struct ChatRequest {
-    messages: Option<Vec<RequestMessage>>,
+    messages: Option<Vec<String>>,
     prompt: Option<String>,
-    #[serde(alias = "max_completion_tokens")]
     max_tokens: Option<usize>,
     temperature: Option<f32>,
     top_p: Option<f32>,
     seed: Option<u64>,
-    stop: Option<StopTexts>,
+    stop: Option<Vec<String>>,
     n: Option<u64>,
-    #[serde(default)]
     stream: bool,
 }
 
-#[derive(Debug, Deserialize)]
-struct RequestMessage {
-    content: String,
+/// Characters of a value that a message shows.
+const SHOWN: usize = 60;
+
+impl ChatRequest {
+    fn read(body: &[u8]) -> Result<ChatRequest, RequestRefusal> {
+        let value: Value = serde_json::from_slice(body)
+            .map_err(|error| RequestRefusal::wrong(format!("serve: the body is not JSON: {error}")))?;
+        let Value::Object(asked) = value else {
+            return Err(RequestRefusal::wrong(
+                "serve: the body is no object\nhelp: such as {\"prompt\": \"Once\"}",
+            ));
+        };
+        let count = |value: &Value| value.as_u64();
+        let tokens = |value: &Value| value.as_u64().and_then(|count| count.try_into().ok());
+        let number = |value: &Value| value.as_f64().map(|number| number as f32);
+        let most = match asked.contains_key("max_tokens") {
+            true => "max_tokens",
+            false => "max_completion_tokens",
+        };
+        Ok(ChatRequest {
+            messages: field(&asked, "messages", "a list of objects with role and content", messages)?,
+            prompt: field(&asked, "prompt", "a text", prompt)?,
+            max_tokens: field(&asked, most, "a whole number from 1 on", tokens)?,
+            temperature: field(&asked, "temperature", "a number from 0 on", number)?,
+            top_p: field(&asked, "top_p", "a number above 0 and up to 1", number)?,
+            seed: field(&asked, "seed", "a whole number from 0 on", count)?,
+            stop: field(&asked, "stop", "a text or a list of texts", texts)?,
+            n: field(&asked, "n", "1", count)?,
+            stream: field(&asked, "stream", "true or false", Value::as_bool)?.unwrap_or(false),
+        })
+    }
 }
 
-/// One text or several.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum StopTexts {
-    One(String),
-    Several(Vec<String>),
+/// A field, if it is there; `wanted` says what it is.
+fn field<T>(
+    asked: &Map<String, Value>,
+    name: &str,
+    wanted: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, RequestRefusal> {
+    let Some(value) = asked.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+    let wrong = || {
+        let text = value.to_string();
+        let shown: String = text.chars().take(SHOWN).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        RequestRefusal::wrong(format!("serve: `{name}` is {wanted}, not {shown}{more}"))
+    };
+    read(value).map(Some).ok_or_else(wrong)
+}
+
+/// The contents of messages: a text, parts of one, or nothing.
+fn messages(value: &Value) -> Option<Vec<String>> {
+    let content = |message: &Value| match message.as_object()?.get("content")? {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => parts.iter().map(|part| part["text"].as_str()).collect(),
+        _ => None,
+    };
+    value.as_array()?.iter().map(content).collect()
+}
+
+/// One prompt, alone or in a list.
+fn prompt(value: &Value) -> Option<String> {
+    match value.as_array().map(Vec::as_slice) {
+        Some([one]) => one.as_str().map(Into::into),
+        Some(_) => None,
+        None => value.as_str().map(Into::into),
+    }
+}
+
+/// A text or several.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::String(text) => Some(vec![text.clone()]),
+        Value::Array(all) => all.iter().map(|text| text.as_str().map(Into::into)).collect(),
+        _ => None,
+    }
 }
 
 /// A request that was understood: a text to make, where its pieces come from, and how it is answered.
@@ -88,13 +151,9 @@ impl ChatOrder {
         number: u64,
         limits: ServeLimits,
     ) -> Result<ChatOrder, RequestRefusal> {
-        let asked: ChatRequest = serde_json::from_slice(body).map_err(|error| {
-            RequestRefusal::wrong(format!("serve: the body is not such a request: {error}"))
-        })?;
+        let asked = ChatRequest::read(body)?;
         let prompt = match (form, asked.messages, asked.prompt) {
-            (ChatForm::Chat, Some(messages), _) if !messages.is_empty() => {
-                messages.into_iter().map(|message| message.content).collect::<Vec<_>>().join("\n")
-            }
+            (ChatForm::Chat, Some(messages), _) if !messages.is_empty() => messages.join("\n"),
             (ChatForm::Chat, ..) => {
                 return Err(RequestRefusal::wrong("serve: the request has no `messages`"));
             }
@@ -113,11 +172,7 @@ impl ChatOrder {
                 limits.tokens
             )));
         }
-        let stops = match asked.stop {
-            None => vec![],
-            Some(StopTexts::One(text)) => vec![text],
-            Some(StopTexts::Several(texts)) => texts,
-        };
+        let stops = asked.stop.unwrap_or_default();
         if stops.len() > STOPS {
             return Err(RequestRefusal::wrong(format!(
                 "serve: {} texts in `stop` vs {STOPS} at most",
@@ -251,14 +306,36 @@ mod tests {
             ("a\nb", 5, &["\n".to_string()][..])
         );
         assert_eq!((job.sampling.temperature, job.sampling.seed), (0.0, 3));
-        let job = read(ChatForm::Prompt, r#"{"prompt": "once", "stop": ["a", "b"]}"#).unwrap();
+        let parts = r#"{"messages": [{"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {"content": null}]}"#;
+        assert_eq!(read(ChatForm::Chat, parts).unwrap().prompt, "ab\n");
+        let job = read(ChatForm::Prompt, r#"{"prompt": ["once"], "stop": ["a", "b"]}"#).unwrap();
         assert_eq!((job.prompt.as_str(), job.tokens, job.sampling.seed), ("once", TOKENS, 7));
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         for (form, body, wanted) in [
-            (ChatForm::Chat, "", "not such a request"),
+            (ChatForm::Chat, "", "the body is not JSON: "),
+            (ChatForm::Chat, "[]", "the body is no object"),
+            (
+                ChatForm::Chat,
+                r#"{"messages": "hi"}"#,
+                "`messages` is a list of objects with role and content, not \"hi\"",
+            ),
+            (ChatForm::Chat, r#"{"messages": [{"role": "user"}]}"#, "`messages` is a list of objects"),
+            (ChatForm::Prompt, r#"{"prompt": ["a", "b"]}"#, "`prompt` is a text, not [\"a\",\"b\"]"),
+            (
+                ChatForm::Prompt,
+                r#"{"prompt": "x", "max_tokens": -1}"#,
+                "`max_tokens` is a whole number from 1 on, not -1",
+            ),
+            (
+                ChatForm::Prompt,
+                r#"{"prompt": "x", "max_completion_tokens": "ten"}"#,
+                "`max_completion_tokens` is",
+            ),
+            (ChatForm::Prompt, r#"{"prompt": "x", "stop": 5}"#, "`stop` is a text or a list of texts, not 5"),
+            (ChatForm::Prompt, r#"{"prompt": "x", "stream": "yes"}"#, "`stream` is true or false"),
             (ChatForm::Chat, r#"{"prompt": "x"}"#, "no `messages`"),
             (ChatForm::Chat, r#"{"messages": []}"#, "no `messages`"),
             (ChatForm::Prompt, r#"{"messages": []}"#, "no `prompt`"),

@@ -5,7 +5,8 @@
 //! `chat` speaks the form of the OpenAI API, `access` decides who is answered, `answers` has the form of answers and errors, and
 //! `page/` is a page to try it.
 //!
-//! Invariants: nothing grows with the number of requests, since the queue, the bodies and the times are bounded ([`ServeLimits`]);
+//! Invariants: nothing grows with the number of requests, since the queue, the bodies and the times are bounded ([`ServeLimits`]), and a
+//! client that says or takes nothing is let go;
 //! and only this machine is answered unless there is a token. Start at [`Server::open`].
 //!
 //! ```no_run
@@ -38,11 +39,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use farad::run::Stop;
+use farad_web::PatientListener;
 use model::ModelThread;
 use routes::{ServingState, router};
 
 /// How often the flag is looked at that ends the server.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a connection may be silent beside the time that an answer may take.
+const SILENCE: Duration = Duration::from_secs(10);
 /// How long answers that are under way may still take when the server ends.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -111,6 +115,8 @@ impl Server {
         let Server { listener, address, options, model } = self;
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(start)?;
+            // An answer may take its time, and the connection is silent until it is there.
+            let listener = PatientListener::new(listener, options.limits.time + SILENCE);
             let router = router(ServingState::new(&model, &options, address));
             let (asked, served) = (stop.clone(), stop.clone());
             let stopped = async move {

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, Multipart, RawQuery, Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -75,6 +75,11 @@ pub fn router(shared: ServingState) -> Router {
         .route("/v1/completions", post(completion))
         .fallback(async || {
             RequestRefusal::missing("serve: there is nothing here\nhelp: GET /model says what is served")
+        })
+        .method_not_allowed_fallback(async |uri: Uri, method: Method| {
+            let takes = if method == Method::POST { "GET" } else { "POST" };
+            let why = format!("serve: {} takes no {method}\nhelp: send {takes}", uri.path());
+            RequestRefusal::with(StatusCode::METHOD_NOT_ALLOWED, why)
         })
         .layer(from_fn_with_state(shared.clone(), guarded))
         .with_state(shared)
@@ -180,7 +185,11 @@ async fn whole(headers: &HeaderMap, body: Body, limits: ServeLimits) -> Result<B
         return Err(large());
     }
     let read = tokio::time::timeout(limits.time, to_bytes(body, limits.body)).await;
-    read.map_err(|_| RequestRefusal::late("serve: the body did not come in time"))?.map_err(|_| large())
+    let read = read.map_err(|_| RequestRefusal::late("serve: the body did not come in time"))?;
+    read.map_err(|error| match error.to_string().contains("length limit") {
+        true => large(),
+        false => RequestRefusal::wrong("serve: the body broke off\nhelp: send as much as its length says"),
+    })
 }
 
 /// Every file of a form is a picture.

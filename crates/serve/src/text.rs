@@ -1,9 +1,11 @@
 //! Texts of a language model: several at a time, a token each in turn.
 //!
-//! Invariant: a text does not depend on what else is asked at the same time, only on its prompt, its sampling and its seed.
+//! Invariants: a text does not depend on what else is asked at the same time, only on its prompt, its sampling and its seed; and
+//! a reader that takes nothing keeps no other waiting.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use farad_lm::tokenize::Decoder;
 use farad_lm::train::Learned;
@@ -59,13 +61,20 @@ struct TextInWork<'a> {
     held: String,
     /// Whether a space comes before the first word.
     space: bool,
+    /// Since when nobody takes what is ready.
+    stalled: Option<Instant>,
 }
+
+/// Texts that nobody takes at the moment, for each one that is made.
+const STALLED: usize = 4;
+/// How long to wait if nobody takes anything.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Makes texts until nobody can ask any more.
 pub fn work(learned: &Learned, mut jobs: mpsc::Receiver<TextJob>, limits: ServeLimits) {
     let mut texts: VecDeque<TextInWork> = VecDeque::new();
     loop {
-        while texts.len() < limits.texts {
+        while texts.len() < STALLED * limits.texts && moving(&texts) < limits.texts {
             let job = if texts.is_empty() { jobs.blocking_recv() } else { jobs.try_recv().ok() };
             match job {
                 Some(job) => texts.extend(TextInWork::begin(learned, job)),
@@ -74,6 +83,16 @@ pub fn work(learned: &Learned, mut jobs: mpsc::Receiver<TextJob>, limits: ServeL
             }
         }
         let Some(mut text) = texts.pop_front() else { continue };
+        if !text.has_room() {
+            // A reader that takes nothing for so long is gone, and so is its text.
+            if text.stalled_for() < limits.time {
+                texts.push_back(text);
+            }
+            if moving(&texts) == 0 {
+                std::thread::sleep(PAUSE);
+            }
+            continue;
+        }
         match catch_unwind(AssertUnwindSafe(|| text.advance())) {
             Ok(Ok(true)) => texts.push_back(text),
             Ok(Ok(false)) => {}
@@ -81,6 +100,11 @@ pub fn work(learned: &Learned, mut jobs: mpsc::Receiver<TextJob>, limits: ServeL
             Err(_) => text.send(TextPiece::Failed("serve: the model panicked".into())),
         }
     }
+}
+
+/// How many texts are taken as they are made.
+fn moving(texts: &VecDeque<TextInWork>) -> usize {
+    texts.iter().filter(|text| text.stalled.is_none()).count()
 }
 
 impl<'a> TextInWork<'a> {
@@ -96,13 +120,34 @@ impl<'a> TextInWork<'a> {
                 let space = learned.tokenizer.name() == "words"
                     && job.prompt.ends_with(|last: char| !last.is_whitespace());
                 let decoder = learned.tokenizer.decoder();
-                Some(TextInWork { generator, decoder, job, prompt, drawn: 0, held: String::new(), space })
+                Some(TextInWork {
+                    generator,
+                    decoder,
+                    job,
+                    prompt,
+                    drawn: 0,
+                    held: String::new(),
+                    space,
+                    stalled: None,
+                })
             }
             Err(error) => {
                 let _ = job.pieces.blocking_send(TextPiece::Failed(error.to_string()));
                 None
             }
         }
+    }
+
+    /// Whether what a token may give, text and the end, would be taken without waiting.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.job.pieces.is_closed() || self.job.pieces.capacity() >= 2;
+        self.stalled = if has_room { None } else { self.stalled.or_else(|| Some(Instant::now())) };
+        has_room
+    }
+
+    /// How long nobody has taken anything.
+    fn stalled_for(&self) -> Duration {
+        self.stalled.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Draws a token; whether there is more to come.
@@ -160,6 +205,47 @@ fn possible_start(text: &str, stops: &[String]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farad_lm::tokenize::Tokenizer;
+    use farad_lm::train::LmSettings;
+    use farad_lm::{ModelOptions, Transformer};
+
+    /// A model that has learned nothing.
+    fn fresh() -> Learned {
+        let mut settings = LmSettings::new();
+        let model =
+            ModelOptions { layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256, ..settings.model };
+        settings.model = model.clone();
+        let model = Transformer::new(&model).unwrap();
+        Learned { model, tokenizer: Tokenizer::Bytes, settings, updates: 0, validation_loss: None }
+    }
+
+    fn job(tokens: usize, room: usize) -> (TextJob, mpsc::Receiver<TextPiece>) {
+        let (pieces, taken) = mpsc::channel(room);
+        let sampling = Sampling::default();
+        (TextJob { prompt: "a".into(), tokens, sampling, stops: vec![], pieces }, taken)
+    }
+
+    #[test]
+    fn readers_that_take_nothing_keep_no_other_waiting() {
+        let limits = ServeLimits { texts: 2, time: Duration::from_secs(1), ..ServeLimits::default() };
+        let (queue, jobs) = mpsc::channel(16);
+        let idle: Vec<_> = (0..3)
+            .map(|_| {
+                let (job, taken) = job(1000, 4);
+                assert!(queue.try_send(job).is_ok());
+                taken
+            })
+            .collect();
+        let (quick, mut answer) = job(3, 16);
+        assert!(queue.try_send(quick).is_ok());
+        drop(queue);
+        let worker = std::thread::spawn(move || work(&fresh(), jobs, limits));
+        let begin = Instant::now();
+        while !matches!(answer.blocking_recv().expect("an end"), TextPiece::End(_)) {}
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+        worker.join().unwrap(); // those that nobody reads are given up
+        assert!(idle.iter().all(|taken| taken.len() >= 3), "what was ready stays to be taken");
+    }
 
     #[test]
     fn a_stop_is_found_across_pieces() {

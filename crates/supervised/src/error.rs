@@ -20,6 +20,18 @@ pub enum FitError {
         "train: nothing is left to judge on: {samples} samples to train, none to test\nhelp: take more data, or a larger part of them with --set test=0.15"
     )]
     NoTest { samples: usize },
+    #[error(
+        "train: there is one class: {path}: {class}\nhelp: there must be two to tell apart; name another column with --set target=NAME, or add what is of another class"
+    )]
+    OneClass { path: String, class: String },
+    #[error(
+        "train: every sample is a class of its own: {path} ({samples} samples)\nhelp: there must be several of each; name another column with --set target=NAME"
+    )]
+    OwnClasses { path: String, samples: usize },
+    #[error(
+        "train: class_weights is for classes, and numbers are learned here\nhelp: leave it out, or say --set target_kind=class"
+    )]
+    NoClasses,
     #[error("predict: no such file or folder: {path}\nhelp: the model takes {takes}: {files}")]
     NoSamples { path: String, takes: String, files: &'static str },
     #[error("predict: not what the model takes: {path}: {found}\nhelp: it takes {takes}: {files}")]

@@ -61,6 +61,10 @@ impl Sets {
     /// Opens what the settings say, and writes down where it was found and how it is normalized.
     pub fn open(settings: &mut SupervisedSettings) -> Result<Sets> {
         let (train, test) = parts(settings)?;
+        // A run that goes on has classes already.
+        if settings.samples == 0 {
+            check_classes(settings, &*train, &*test)?;
+        }
         if test.is_empty() {
             return Err(FitError::NoTest { samples: train.len() }.into());
         }
@@ -116,6 +120,19 @@ pub fn class_counts(set: &dyn Dataset) -> Option<Vec<usize>> {
         *counts.get_mut(set.class_of(index)?)? += 1;
     }
     (!counts.is_empty()).then_some(counts)
+}
+
+/// Whether there are classes that can be told apart.
+fn check_classes(settings: &SupervisedSettings, train: &dyn Dataset, test: &dyn Dataset) -> Result<()> {
+    let (path, samples) = (settings.data.clone(), train.len() + test.len());
+    match train.classes() {
+        [] if settings.class_weights != "none" => Err(FitError::NoClasses.into()),
+        [class] => Err(FitError::OneClass { path, class: class.clone() }.into()),
+        classes if classes.len() == samples && samples > 2 => {
+            Err(FitError::OwnClasses { path, samples }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the data are those that the run was made with: with others, samples that were learned may be judged on.

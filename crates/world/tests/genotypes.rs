@@ -89,13 +89,17 @@ fn bad_genotypes_name_the_place() {
         ("\"version\": 1", "\"version\": 3", "version: not supported by this program (3 vs 1)"),
         ("\"root\": \"trunk\"", "\"root\": \"head\"", "root: no node \"head\""),
         ("\"length\": 0.5", "\"length\": -1", "nodes[0].length: out of range (-1 vs 0.05 to 1)"),
-        ("\"length\": 0.5", "\"length\": \"x\"", "nodes[0].length: invalid type: string \"x\""),
+        ("\"length\": 0.5", "\"length\": \"x\"", "nodes[0].length: it is a number, not \"x\""),
         ("\"axes\": 2", "\"axes\": 3", "nodes[0].joint.axes: neither one nor two (3 vs 1 or 2)"),
         ("\"name\": \"leg\"", "\"name\": \"trunk\"", "nodes[1].name: a second node \"trunk\""),
         ("\"to\": \"leg\"", "\"to\": \"arm\"", "edges[0].to: no node \"arm\""),
         ("\"along\": 0.5", "\"along\": 1.5", "edges[0].along: out of range (1.5 vs -1 to 1)"),
-        ("\"mirror\": true", "\"mirrored\": true", "edges[0].mirrored: unknown field"),
-        ("\"clock\"", "\"watch\"", "watch: unknown field"),
+        (
+            "\"mirror\": true",
+            "\"mirrored\": true",
+            "edges[0].mirrored: there is no such key; did you mean `mirror`?",
+        ),
+        ("\"clock\"", "\"watch\"", "watch: there is no such key"),
     ];
     for (from, to, wanted) in rows {
         let found = with(from, to);

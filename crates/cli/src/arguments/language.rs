@@ -7,7 +7,7 @@ use farad_lm::hub::HubFolder;
 use farad_lm::{Sampling, WeightFormat};
 
 use super::flags::{DeviceFlag, OutputFlags, ProfileFlags, number, whole};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub const GENERATE_EXAMPLES: &str = "\
 Examples:
@@ -98,6 +98,19 @@ pub struct WeightsFlags {
 }
 
 impl WeightsFlags {
+    /// Refuses what is said about weights where none are named; clap does not, if a run is named in their place.
+    pub fn check(&self, op: &'static str) -> Result<()> {
+        let given = [
+            (self.adapter.is_some(), "--adapter"),
+            (self.store.is_some(), "--store"),
+            (self.context.is_some(), "--context"),
+        ];
+        match given.into_iter().find(|(given, _)| *given && self.weights.is_none()) {
+            Some((_, flag)) => Err(Error::Needs { op, flag, other: "--weights" }),
+            None => Ok(()),
+        }
+    }
+
     /// A folder, with everything that the flags say about it.
     pub fn open(&self, folder: &std::path::Path) -> Result<HubFolder> {
         let format = self.store.as_deref().and_then(WeightFormat::named).unwrap_or_default();

@@ -23,6 +23,9 @@ pub enum FetchError {
     /// The address did not answer, or not with the file.
     #[error("{url}: {why}")]
     Network { url: String, why: String },
+    /// Nothing can be fetched from it.
+    #[error("{url}: it is no address of the web")]
+    Address { url: String },
     /// The connection ended before the file did; what came is kept.
     #[error(
         "{url}: it broke off after {came} of {bytes} bytes; what came is kept, and the same command goes on with it"
@@ -73,6 +76,9 @@ pub fn fetch(
     file: &PublishedFile,
     tell: &dyn Fn(u64),
 ) -> Result<PathBuf, FetchError> {
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(FetchError::Address { url: url.into() });
+    }
     let (path, part) = (folder.join(file.name), folder.join(format!("{}.part", file.name)));
     let there = std::fs::metadata(&part).map_or(0, |data| data.len());
     if file.bytes == 0 || there < file.bytes {
@@ -107,7 +113,7 @@ fn continued(url: &str, part: &Path, there: u64, bytes: u64, tell: &dyn Fn(u64))
     let mut answer = match request.call() {
         // Of a file whose size is not known all may be here already.
         Err(ureq::Error::StatusCode(416)) if bytes == 0 => return Ok(()),
-        answer => answer.map_err(|error| failed(error.to_string()))?,
+        answer => answer.map_err(|error| failed(error.to_string().trim_start_matches("io: ").to_string()))?,
     };
     // Who does not know ranges sends all of it.
     let goes_on = there > 0 && answer.status() == StatusCode::PARTIAL_CONTENT;

@@ -15,6 +15,7 @@ use crate::look;
 pub fn run(options: &ChatOptions) -> Result<()> {
     crate::ranks::one_process("chat")?;
     let talk = options.output.talk();
+    options.weights.check("chat")?;
     let speaker = Speaker::open(options.run.as_deref(), &options.weights, &options.device, (1, talk))?;
     let mut conversation = Conversation::new(&speaker, options)?;
     let asking = std::io::stdin().is_terminal() && !options.output.quiet;

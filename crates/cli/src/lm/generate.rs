@@ -9,12 +9,16 @@ use serde_json::json;
 
 use super::speaker::Speaker;
 use crate::arguments::GenerateOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::look;
 use crate::profile::Profiling;
 
 /// Goes on with a prompt, or with several.
 pub fn run(options: &GenerateOptions) -> Result<()> {
+    options.weights.check("generate")?;
+    if options.speed && options.weights.weights.is_none() {
+        return Err(Error::Needs { op: "generate", flag: "--speed", other: "--weights" });
+    }
     if let (true, Some(folder)) = (options.speed, &options.weights.weights) {
         return super::speed::run(folder, options);
     }

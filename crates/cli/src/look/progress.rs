@@ -1,6 +1,7 @@
 //! How far a job is: a bar where it can be drawn again and again, else a line now and then.
 
 use std::cell::RefCell;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -8,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, P
 use super::{colored_errors, count, duration, lively, tell};
 
 /// Lines come at least so often.
-const SELDOM: Duration = Duration::from_secs(10);
+const SELDOM: Duration = Duration::from_secs(5);
 /// Lines that tell of another tenth come at most so often.
 const OFTEN: Duration = Duration::from_secs(2);
 
@@ -24,6 +25,8 @@ enum BarKind {
     Hidden,
     Bar(DrawnBar),
     Lines(RefCell<ProgressLines>),
+    /// Lines that come by themselves, until this is dropped.
+    Ticks(#[allow(dead_code)] mpsc::Sender<()>),
 }
 
 /// A bar, and what is shown above it.
@@ -55,8 +58,11 @@ impl JobProgress {
 
     /// A sign that work goes on, with the time that it has taken so far.
     pub(super) fn working(quiet: bool, what: &str) -> JobProgress {
-        if quiet || !lively() {
+        if quiet {
             return JobProgress(BarKind::Hidden);
+        }
+        if !lively() {
+            return JobProgress(ticking(what.to_string()));
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}  {wide_msg}").expect("a fixed text"));
@@ -79,7 +85,7 @@ impl JobProgress {
     /// This many steps are done. What is known is said if it is time to.
     pub fn set(&self, done: u64, known: impl FnOnce() -> String) {
         match &self.0 {
-            BarKind::Hidden => {}
+            BarKind::Hidden | BarKind::Ticks(_) => {}
             BarKind::Bar(DrawnBar { bar, .. }) => {
                 bar.set_position(done);
                 bar.set_message(known());
@@ -114,7 +120,7 @@ impl JobProgress {
     /// How many steps there are, once that is known.
     pub fn set_length(&self, steps: u64) {
         match &self.0 {
-            BarKind::Hidden => {}
+            BarKind::Hidden | BarKind::Ticks(_) => {}
             BarKind::Bar(DrawnBar { bar, .. }) => bar.set_length(steps),
             BarKind::Lines(lines) => lines.borrow_mut().steps = steps,
         }
@@ -130,6 +136,20 @@ impl Drop for JobProgress {
             let _ = drawn.all.clear();
         }
     }
+}
+
+/// Says now and then that work goes on, by a thread that ends with what is given.
+fn ticking(what: String) -> BarKind {
+    let (end, ended) = mpsc::channel();
+    let started = Instant::now();
+    let tick = move || {
+        while ended.recv_timeout(SELDOM) == Err(mpsc::RecvTimeoutError::Timeout) {
+            tell(format!("{what}: {} so far", duration(Duration::from_secs(started.elapsed().as_secs()))));
+        }
+    };
+    // Without the thread there are no lines, and the work goes on.
+    let _ = std::thread::Builder::new().name("farad-progress".into()).spawn(tick);
+    BarKind::Ticks(end)
 }
 
 /// A bar that is drawn once it is among others.
@@ -193,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_with_tenths_and_every_ten_seconds() {
+    fn lines_come_with_tenths_and_every_five_seconds() {
         let start = Instant::now();
         let mut lines = ProgressLines::new("steps", 2_000, 0, start);
         let mut at = |seconds: u64, done: u64| {
@@ -201,9 +221,9 @@ mod tests {
         };
         assert_eq!(at(1, 400), None, "too soon");
         assert_eq!(at(4, 500).unwrap(), "500 of 2,000 steps  loss 1  left 12.0 s");
-        assert_eq!(at(9, 550), None, "the same tenth");
-        assert!(at(15, 560).unwrap().starts_with("560 of 2,000"), "ten seconds are over");
-        assert!(at(16, 1_900).is_none());
-        assert!(at(17, 2_000).unwrap().ends_with("left 0 s"));
+        assert_eq!(at(8, 550), None, "the same tenth");
+        assert!(at(9, 560).unwrap().starts_with("560 of 2,000"), "five seconds are over");
+        assert!(at(10, 1_900).is_none());
+        assert!(at(11, 2_000).unwrap().ends_with("left 0 s"));
     }
 }

@@ -12,7 +12,6 @@ use farad::run::{Run, Stop};
 
 use super::plan::SweepPlan;
 use super::process::{Ended, TrialProcess};
-use super::search::SearchKind;
 use super::space::text;
 use super::trial::{Records, RungResult, Trial, TrialState, check_score, order};
 use crate::arguments::{resumes, words_of};
@@ -53,10 +52,7 @@ impl Conductor<'_> {
         let known = records.trials.iter().flat_map(|trial| &trial.rungs);
         known.into_iter().try_for_each(|rung| check_score(&self.plan.score, &rung.figures, &folder))?;
         records.write(self.plan, self.folder)?;
-        let rungs: Vec<Option<u64>> = match self.plan.search.kind {
-            SearchKind::Halving => self.plan.search.rungs.iter().copied().map(Some).collect(),
-            _ => vec![None],
-        };
+        let rungs = self.plan.search.stages();
         let mut going: Vec<usize> = (0..records.trials.len()).collect();
         for (n, &until) in rungs.iter().enumerate() {
             let here = |trial: &Trial| trial.state != TrialState::Failed && trial.rungs.len() <= n;

@@ -72,10 +72,16 @@ impl Best {
 
 impl SweepPlan {
     /// Reads a file; its text, too.
-    pub fn read(path: &Path) -> Result<(SweepPlan, String)> {
+    ///
+    /// A sweep that is new needs its data; one that goes on may have learned from them already.
+    pub fn read(path: &Path, is_new: bool) -> Result<(SweepPlan, String)> {
         let fail = |source| farad::Error::File { op: "sweep", path: path.into(), source };
         let text = std::fs::read_to_string(path).map_err(fail)?;
-        let plan = SweepFile::of(path, &text)?.plan()?;
+        let file = SweepFile::of(path, &text)?;
+        let plan = file.plan()?;
+        if is_new {
+            file.check_data(&plan)?;
+        }
         Ok((plan, text))
     }
 }
@@ -117,6 +123,22 @@ impl SweepFile {
             self.check(&trained, &path, key, &value)?;
         }
         Ok(SweepPlan { trained, device, fixed, space, search, score: self.score()? })
+    }
+
+    /// Whether the data are there that trials learn from; else all of them would fail.
+    fn check_data(&self, plan: &SweepPlan) -> Result<()> {
+        let varied =
+            plan.space.iter().flat_map(|of| of.extremes().into_iter().map(|value| ("space", &of.key, value)));
+        let shared = plan.fixed.iter().map(|(key, value)| ("fixed", key, value.clone()));
+        for (within, key, value) in shared.chain(varied).filter(|(_, key, _)| *key == "data") {
+            let place = text(&value);
+            if !place.is_empty() && place != "synthetic" && !Path::new(&place).exists() {
+                let what = format!("no such file or folder: {place}");
+                let help = "a path begins where the command is started";
+                return Err(self.wrong(&format!("{within}.{key}"), what, help));
+            }
+        }
+        Ok(())
     }
 
     /// What is trained.

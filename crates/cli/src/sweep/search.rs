@@ -47,6 +47,14 @@ pub struct Search {
 pub type Chosen = (Vec<Vec<TomlValue>>, Option<usize>);
 
 impl Search {
+    /// After how many updates or epochs trials are compared; none where each is trained in one go.
+    pub fn stages(&self) -> Vec<Option<u64>> {
+        match self.kind {
+            SearchKind::Halving => self.rungs.iter().copied().map(Some).collect(),
+            _ => vec![None],
+        }
+    }
+
     /// In a few words.
     pub fn words(&self) -> String {
         let drawn = format!("drawn with seed {}", self.seed);

@@ -45,11 +45,6 @@ impl TrialState {
             TrialState::Failed => "failed",
         }
     }
-
-    /// Whether nothing is left to do.
-    pub fn is_over(self) -> bool {
-        self != TrialState::Waiting
-    }
 }
 
 /// What a trial came to, once.
@@ -79,6 +74,11 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Whether nothing of it is left to train, with this many stages; states are settled at the end of a stage only.
+    pub fn is_over(&self, stages: usize) -> bool {
+        self.state != TrialState::Waiting || self.rungs.len() >= stages
+    }
+
     /// The name of its folder.
     pub fn name(&self) -> String {
         format!("{:03}", self.number)

@@ -60,6 +60,9 @@ impl TrainingKind for Language {
                 return Err(Error::OtherSizes { path: settings.weights.into() }.into());
             }
         }
+        if settings.lora > 0 && settings.weights.is_empty() && settings.course.from.is_empty() {
+            return Err(Error::NothingToAdapt.into());
+        }
         if settings.data.is_empty() {
             return Err(TrainError::NeedsData { subject: asked.subject.into() }.into());
         }

@@ -17,7 +17,54 @@ pub fn placed(text: &str, error: &serde_json::Error) -> (String, String) {
     // A field that is missing is noticed at the end of its object.
     let is_missing = message.starts_with("missing field");
     let before = bytes_before(text, error.line(), error.column());
-    (path(&text.as_bytes()[..before], is_missing), message)
+    (path(&text.as_bytes()[..before], is_missing), plainly(&message))
+}
+
+/// A parser's message in the words of somebody who wrote the file. What has other words stays as it is.
+fn plainly(message: &str) -> String {
+    // The path says where.
+    let words = message.rsplit_once(" at line ").map_or(message, |(words, _)| words);
+    let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(String::from).collect::<Vec<String>>();
+    if let Some((found, known)) = words.split_once(", expected ").filter(|_| words.starts_with("unknown ")) {
+        let (found, known) = (quoted(found).concat(), quoted(known));
+        let nearest = farad_tensor::nearest(&found, known.iter().map(String::as_str));
+        let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+        let (what, help) = match words.starts_with("unknown field") {
+            true => ("there is no such key".to_string(), "the keys here are"),
+            false => (format!("there is no `{found}`"), "it is one of"),
+        };
+        return format!("{what}{nearest}\nhelp: {help} {}", known.join(", "));
+    }
+    if let Some((found, wanted)) =
+        words.strip_prefix("invalid type: ").and_then(|words| words.split_once(", expected "))
+    {
+        return format!("it is {}, not {}", kind(wanted), kind(found));
+    }
+    if let Some(name) = words.strip_prefix("missing field ") {
+        return format!("{name} is missing");
+    }
+    match words.starts_with("EOF while parsing") {
+        true => "the file ends too early".into(),
+        false => words.into(),
+    }
+}
+
+/// What a parser's word for a kind of value means.
+fn kind(word: &str) -> String {
+    match word {
+        "a sequence" | "sequence" => "a list".into(),
+        "a map" | "map" => "an object".into(),
+        "f64" | "f32" => "a number".into(),
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number from 0 on".into(),
+        "a string" => "a text".into(),
+        "a boolean" => "true or false".into(),
+        word if word.starts_with("struct ") => "an object".into(),
+        word => match word.split_once(' ') {
+            Some(("integer" | "boolean" | "string", value)) => value.trim_matches('`').into(),
+            Some(("floating", value)) => value.trim_start_matches("point ").trim_matches('`').into(),
+            _ => word.into(),
+        },
+    }
 }
 
 /// How many bytes stand before a line and a column, which count from one; columns count bytes.
@@ -101,6 +148,31 @@ fn string_end(text: &[u8], mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_have_the_words_of_the_file() {
+        for (message, wanted) in [
+            (
+                "unknown field `bodys`, expected one of `version`, `bodies` at line 1 column 35",
+                "there is no such key; did you mean `bodies`?\nhelp: the keys here are version, bodies",
+            ),
+            (
+                "unknown variant `cone`, expected `sphere` or `box` at line 1 column 9",
+                "there is no `cone`\nhelp: it is one of sphere, box",
+            ),
+            ("invalid type: integer `7`, expected a sequence at line 1 column 39", "it is a list, not 7"),
+            (
+                "invalid type: string \"high\", expected f64 at line 1 column 78",
+                "it is a number, not \"high\"",
+            ),
+            ("invalid type: null, expected struct Body at line 2 column 1", "it is an object, not null"),
+            ("missing field `name` at line 1 column 14", "`name` is missing"),
+            ("EOF while parsing a value at line 1 column 0", "the file ends too early"),
+            ("expected value at line 1 column 5", "expected value"),
+        ] {
+            assert_eq!(plainly(message), wanted);
+        }
+    }
 
     #[test]
     fn paths_lead_to_the_end_of_a_text() {
