@@ -250,7 +250,8 @@ mod tests {
     #[test]
     fn the_middle_of_a_picture_is_that_of_torchvision() {
         let cut = |[tall, wide]: [usize; 2], side: usize| {
-            let levels = (0..tall * wide).map(|n| ((n * 7919 + n * n % 31) % 256) as f32 / 255.0).collect();
+            let levels: Vec<f32> =
+                (0..tall * wide).map(|n| ((n * 7919 + n * n % 31) % 256) as f32 / 255.0).collect();
             let cut = middle(&Array::new(levels, [1, tall, wide]), 8, [side; 2]).expect("pixels");
             cut.to_f32().iter().map(|level| (level * 255.0).round() as u8).collect::<Vec<u8>>()
         };

@@ -283,8 +283,12 @@ mod tests {
         let circuits = Circuits { learned: &automaton, proposals: &[], simplified: None };
         let options = SearchOptions { candidates: 6_000, time: None, seed: 1, ..SearchOptions::default() };
         let cpu = Device::cpu();
-        let searcher =
-            || Searcher { task: super::super::task(&recipe, &settings), device: &cpu, tallies: vec![] };
+        let searcher = || Searcher {
+            task: super::super::task(&recipe, &settings),
+            device: &cpu,
+            tallies: vec![],
+            peers: None,
+        };
         let first = SearchOptions { candidates: 3_000, ..options.clone() };
         let alone = searcher().search(&circuits, &first).unwrap();
         assert!(alone.wrong > 0, "the search was not stuck");

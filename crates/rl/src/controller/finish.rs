@@ -253,7 +253,9 @@ fn repair(
         _ => begin,
     };
     match task.host {
-        Some(_) => Ok(settle_in_loop(task, &begin, code, (settings.search, settings.seed), progress)?.netlist),
+        Some(_) => {
+            Ok(settle_in_loop(task, &begin, code, (settings.search, settings.seed), progress)?.netlist)
+        }
         None => Ok(begin),
     }
 }
