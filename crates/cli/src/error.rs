@@ -58,8 +58,6 @@ pub enum Error {
     NoSetNamed { names: String },
     #[error("{op}: {flag} needs {other}\nhelp: leave it out, or give both")]
     Needs { op: &'static str, flag: &'static str, other: &'static str },
-    #[error("train: --set {key}=… is given twice\nhelp: leave one of them out")]
-    SetTwice { key: String },
     #[error(
         "grow: no creatures in this run: {path} is a run of kind {kind}\nhelp: name a run of `farad train evolve`, or a genotype in JSON"
     )]
@@ -211,7 +209,6 @@ impl Error {
             | Error::OtherFlag { .. }
             | Error::AutomataOnly { .. }
             | Error::Twice { .. }
-            | Error::SetTwice { .. }
             | Error::Needs { .. }
             | Error::NoSetNamed { .. }
             | Error::HealingSteps { .. }

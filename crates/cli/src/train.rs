@@ -34,11 +34,6 @@ pub fn run(options: &TrainOptions) -> Result<()> {
     if options.flags.text("updates").is_some() && options.set.iter().any(|text| key(text) == "updates") {
         return Err(Error::Twice { flag: "--updates", key: "updates" });
     }
-    let mut keys: Vec<&str> = options.set.iter().map(|text| key(text)).collect();
-    keys.sort_unstable();
-    if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Error::SetTwice { key: twice[0].into() });
-    }
     profile::check(&options.profile)?;
     if let Some(trainings) = options.among {
         use_threads(HostProcessor::here().cores / trainings);

@@ -184,7 +184,6 @@ fn bad_command_lines_are_answered_in_one_form() {
         ("runs nowhere", 1, "error: runs: no such folder: nowhere\nhelp: "),
         ("man tarin", 2, "error: man: there is no page for `tarin`; did you mean `train`?\nhelp: "),
         ("Train life", 2, "there is no command `Train`; did you mean `train`?"),
-        ("train life --set batch=3 --set batch=4", 2, "error: train: --set batch=… is given twice\nhelp: "),
         (
             "train life --set batch=0",
             2,
