@@ -53,6 +53,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("T04", "Training"),
     ("T05", "The published wikitext-2 case"),
     ("T06", "Published models"),
+    ("T06", "Configurations and templates"),
     ("T06", "Published ResNets"),
     ("T04", "Generation"),
     ("W01", "Rigid bodies"),
