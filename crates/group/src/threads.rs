@@ -55,9 +55,10 @@ impl Rendezvous {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until all ranks have arrived, or one is gone.
+    /// Waits until all ranks have arrived, or one is gone. Who gave up stays counted, so nobody arrives after a rank is gone.
     fn meet(&self) -> Result<()> {
         let mut table = self.lock();
+        table.whole()?;
         let call = table.calls;
         table.arrived += 1;
         if table.arrived == self.slots.len() {
@@ -65,12 +66,22 @@ impl Rendezvous {
             self.changed.notify_all();
         }
         while table.calls == call {
-            if let Some((rank, reason)) = &table.gone {
-                return Err(GroupError::Lost { rank: *rank, reason: reason.clone() }.into());
-            }
             table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
+            if table.calls == call {
+                table.whole()?;
+            }
         }
         Ok(())
+    }
+}
+
+impl MeetingTable {
+    /// Fails if a rank is gone.
+    fn whole(&self) -> Result<()> {
+        match &self.gone {
+            Some((rank, reason)) => Err(GroupError::Lost { rank: *rank, reason: reason.clone() }.into()),
+            None => Ok(()),
+        }
     }
 }
 

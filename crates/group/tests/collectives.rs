@@ -189,6 +189,19 @@ fn nobody_waits_for_a_rank_that_panicked() {
     }
 }
 
+/// A rank that gave up makes further calls; they must not stand for the one that another rank has yet to make.
+#[test]
+fn calls_after_an_error_are_errors_for_the_same_reason() {
+    let mut ranks = Group::threads(3).expect("ranks");
+    drop(ranks.remove(1));
+    for group in ranks {
+        for len in [1, 3] {
+            let error = group.all_reduce(&mut vec![1.0f32; len], Combine::Sum).expect_err("a rank is gone");
+            assert_eq!(error.to_string(), "group: rank 1 is gone: it has ended");
+        }
+    }
+}
+
 #[test]
 fn different_lengths_are_refused() {
     let errors = Group::threads(2).expect("ranks").into_iter().map(|group| {
