@@ -19,7 +19,7 @@ fn store_full(buffer: u32, value: Reg, axes: &[usize]) -> Store {
 
 /// Sizes of `(outer, reduced)` that cover every layout: tiny, rows in a tile, one row per tile, long rows, one
 /// huge row, and few or many columns.
-const SIZES: [(usize, usize); 13] = [
+const SIZES: [(usize, usize); 16] = [
     (1, 1),
     (3, 5),
     (100, 10),
@@ -33,6 +33,9 @@ const SIZES: [(usize, usize); 13] = [
     (600, 700),
     (2500, 3),
     (12, 9000),
+    (300, 32),
+    (9, 563),
+    (40, 281),
 ];
 
 /// The input's view over `[outer, reduced]`, by rows or by columns.
@@ -202,6 +205,29 @@ fn extremes_of_rows_with_nan_are_nan() {
                 vec![store_outer(outs[0], high, &axes, 1), store_outer(outs[1], low, &axes, 1)],
             );
             case.check(0.0);
+        }
+    }
+}
+
+/// A sum tells whether a row may hold a NaN; rows with both infinities sum to NaN, and have extremes all the same.
+#[test]
+fn extremes_of_rows_with_both_infinities_are_infinite() {
+    for (outer, reduced) in SIZES.into_iter().filter(|&(_, reduced)| reduced > 1) {
+        for by_columns in [false, true] {
+            let mut data = Rng(29).floats(outer * reduced, -1.0, 1.0);
+            let row = outer / 2;
+            let at = |n: usize| if by_columns { n * outer + row } else { row * reduced + n };
+            (data[at(0)], data[at(reduced - 1)]) = (f64::INFINITY, f64::NEG_INFINITY);
+            let mut case = Case::default();
+            let input = case.input(DType::F32, data);
+            let outs = [case.output(DType::F32, outer), case.output(DType::F32, outer)];
+            let (axes, mut tape) = ([outer, reduced], Tape::default());
+            let x = tape.load(input, view_of(outer, reduced, by_columns));
+            let (high, low) = (tape.reduce(Reduce::Max, x), tape.reduce(Reduce::Min, x));
+            let stores = vec![store_outer(outs[0], high, &axes, 1), store_outer(outs[1], low, &axes, 1)];
+            case.fused(&axes, 1, tape, stores);
+            let found = case.check(0.0);
+            assert_eq!((found[0][row], found[1][row]), (f64::INFINITY, f64::NEG_INFINITY));
         }
     }
 }

@@ -48,3 +48,27 @@ fn a_part_of_two_packs_is_copied_for_the_second() {
             return n7, n8",
     );
 }
+
+/// Both outputs are the product, once where it is written and once as a copy.
+#[test]
+fn a_product_is_written_where_an_output_in_another_shape_is() {
+    check(
+        "copies",
+        &Target::cpu(),
+        "
+            x = input(0) : f32[4, 3]
+            w = input(1) : f32[3, 2]
+            y = contract(a=4 b=2 c=3; a c; c b -> a b) x w
+            long = reshape y : f32[8]
+            cube = reshape long : f32[2, 2, 2]
+            return cube, long",
+        "
+            n0 = input(0) : f32[4, 3]
+            n1 = input(1) : f32[3, 2]
+            n2 = contract(a=4 b=2 c=3; a c; c b -> a b) n0 n1 : f32[4, 2]
+            n3 = reshape n2 : f32[8]
+            n4 = reshape n3 : f32[2, 2, 2]
+            n5 = barrier(5) n2 : f32[4, 2]
+            return n2, n5",
+    );
+}
