@@ -291,7 +291,8 @@ mod with_mpi {
         let agents = AGENTS.replace("--updates 8", "--updates 60");
         let evolved = EVOLVED.replace("--updates 4", "--updates 60 --set checkpoint_every=2");
         let creatures = CREATURES.replace("--updates 4", "--updates 24");
-        let automata = AUTOMATA.replace("--updates 12", "--updates 60");
+        // Whole runs, with their reports: what goes on is not told to be quick.
+        let automata = AUTOMATA.replace("--updates 12", "--updates 60").replace(" --quick", "");
         let kinds = [
             ("lm", LM),
             ("shards", &shards),
